@@ -1,0 +1,459 @@
+"""The closed union of events that make up a history.
+
+A history has two voices. What the worker or an injector inside it *announced* (`BoundaryReached` with source
+`python`), and what the targets *counted* (`AttemptReceived`, `EffectApplied`, `AttemptAnswered`). They are kept
+apart, so that a verdict can rest on the second alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from ackgap.model.boundary import Boundary, BoundaryKind, Phase
+
+__all__ = [
+    "EVENT_TYPES",
+    "AttemptAnswered",
+    "AttemptDropped",
+    "AttemptReceived",
+    "BoundaryReached",
+    "CheckReported",
+    "ClientGaveUp",
+    "Decision",
+    "DiscardedAtDeath",
+    "EffectApplied",
+    "EgressAttempted",
+    "Event",
+    "FaultInjected",
+    "GaveUp",
+    "InDoubtSurfaced",
+    "IncarnationEnded",
+    "IncarnationStarted",
+    "Injector",
+    "InjectorReady",
+    "Json",
+    "Note",
+    "Settling",
+    "WorkFinished",
+    "WroteOutside",
+    "event_from_json",
+    "event_to_json",
+]
+
+Json = Any
+"""A value that came out of `json.loads`, or could go into `json.dumps`."""
+
+
+class Decision(StrEnum):
+    """What a target did with an attempt."""
+
+    APPLIED = "applied"
+    """The attempt became an effect."""
+    READ = "read"
+    """A read: nothing to apply."""
+    REPLAYED = "replayed"
+    """A repeat recognised by its key: the stored answer, no effect."""
+    EXISTING = "existing"
+    """A repeat recognised by what it is about (natural key, identical PUT): no effect."""
+    REJECTED = "rejected"
+    """Refused with an error: no effect."""
+    CONFLICT = "conflict"
+    """Refused because the same key is being worked on: no effect."""
+    UNKNOWN_PATH = "unknown_path"
+    """No operation of the target has that method and path: no effect."""
+    MALFORMED = "malformed"
+    """Not a request that the target could read: no effect."""
+
+
+class Settling(StrEnum):
+    """How sure it is that no durable write was in flight when a fault struck."""
+
+    SETTLED = "settled"
+    """A hook proved it."""
+    QUIET_OBSERVED = "quiet-observed"
+    """Nothing was written for the stated time."""
+    UNSETTLED = "unsettled"
+    """It never went quiet, or no wait was asked for: the cell races the engine."""
+
+
+class Injector(StrEnum):
+    """Who announced a boundary."""
+
+    WIRE = "wire"
+    PYTHON = "python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """What every event has: its place in the history and the real seconds since the cell began."""
+
+    kind: ClassVar[str] = ""
+    seq: int
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncarnationStarted(_Event):
+    """A life of the worker began."""
+
+    kind: ClassVar[str] = "incarnation_started"
+    incarnation: int
+    pid: int
+    command: tuple[str, ...]
+    clock_offset_s: float = 0.0
+    store_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectorReady(_Event):
+    """The python injector came up inside a process of that life."""
+
+    kind: ClassVar[str] = "injector_ready"
+    incarnation: int
+    pid: int
+    python: str
+    clock_moved: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryReached(_Event):
+    """A life stood at a phase of a boundary.
+
+    Attributes:
+        source: Who saw it: the target (`wire`) or the hook inside the worker (`python`).
+        attempt: The attempt it belongs to, where a target has seen one.
+        thread: Name of the thread or task that stood there.
+        blocks_loop: A synchronous hook was reached on a thread that runs an event loop, so siblings stood too.
+        overlapped: Another durable write of the same life was in flight and could not be waited for.
+        store_digest: Digest of the durable store at that moment, empty where none is kept.
+    """
+
+    kind: ClassVar[str] = "boundary_reached"
+    incarnation: int
+    name: str
+    occurrence: int
+    phase: Phase
+    boundary_kind: BoundaryKind
+    source: Injector
+    attempt: int | None = None
+    thread: str = ""
+    blocks_loop: bool = False
+    overlapped: bool = False
+    store_digest: str = ""
+
+    @property
+    def boundary(self) -> Boundary:
+        """The boundary that was reached."""
+        return Boundary(name=self.name, occurrence=self.occurrence, kind=self.boundary_kind)
+
+    @property
+    def point_text(self) -> str:
+        """`<name>#<occurrence>:<phase>`."""
+        return f"{self.name}#{self.occurrence}:{self.phase}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReceived(_Event):
+    """A target has the whole of a request.
+
+    Attributes:
+        attempt: Number in the cell, from 1, over all targets.
+        incarnation: The life whose process holds the other end of the connection; 0 if that could not be told.
+        operation: `<target>.<operation>`.
+        occurrence: The how-manieth of that operation in that life; a client's own retries share it.
+        effectful: The operation changes the outside world.
+        paid: The operation costs money each time it is attempted.
+        key: Idempotency key as sent, None where none was.
+        payload: Decoded body (JSON, form) or text; redacted and cut to a limit.
+        payload_digest: Of the body as sent, before redaction.
+    """
+
+    kind: ClassVar[str] = "attempt_received"
+    attempt: int
+    incarnation: int
+    target: str
+    operation: str
+    occurrence: int
+    method: str
+    path: str
+    effectful: bool
+    paid: bool = False
+    key: str | None = None
+    payload: Json = None
+    payload_digest: str = ""
+    query: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectApplied(_Event):
+    """A target changed the outside world because of an attempt.
+
+    Attributes:
+        identity: What makes two effects the same logical action, by the target's own description; empty where the
+            target is not described and identity has to be learned.
+        content: What was filed: the decoded payload.
+        clock_s: The target's virtual time in seconds since the epoch.
+    """
+
+    kind: ClassVar[str] = "effect_applied"
+    effect: int
+    attempt: int
+    incarnation: int
+    target: str
+    operation: str
+    object_id: str
+    identity: Mapping[str, Json] = field(default_factory=dict)
+    content: Json = None
+    key: str | None = None
+    clock_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptAnswered(_Event):
+    """A target decided about an attempt and wrote its answer to the connection.
+
+    Attributes:
+        rule: The protection rule that decided, in words.
+        cost: What the attempt cost, in the profile's currency, 0 for unpaid ones.
+        object_id: The object that the answer speaks of, where it speaks of one.
+    """
+
+    kind: ClassVar[str] = "attempt_answered"
+    attempt: int
+    status: int
+    decision: Decision
+    rule: str = ""
+    object_id: str = ""
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptDropped(_Event):
+    """A target dropped the connection of an attempt without an answer, because the life had been killed."""
+
+    kind: ClassVar[str] = "attempt_dropped"
+    attempt: int
+    decision: Decision | None = None
+    rule: str = ""
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscardedAtDeath(_Event):
+    """Bytes of a dead life that a target had not read as a request when its connections were drained."""
+
+    kind: ClassVar[str] = "discarded_at_death"
+    incarnation: int
+    target: str
+    byte_count: int
+    complete_request: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientGaveUp(_Event):
+    """The worker closed a connection while its request was parked: parking changed what it did."""
+
+    kind: ClassVar[str] = "client_gave_up"
+    incarnation: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultInjected(_Event):
+    """A fault of the schedule struck.
+
+    Attributes:
+        fault: Its text form.
+        settling: How sure it is that no durable write was in flight.
+        settle_s: Real seconds waited for that.
+        parked_siblings: Boundaries of other threads or requests of that life that were held meanwhile.
+        store_digest: Of the durable store with the worker parked.
+    """
+
+    kind: ClassVar[str] = "fault_injected"
+    incarnation: int
+    fault: str
+    settling: Settling
+    settle_s: float = 0.0
+    parked_siblings: tuple[str, ...] = ()
+    store_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncarnationEnded(_Event):
+    """A life was over.
+
+    Attributes:
+        exit_code: What it exited with, None where a signal ended it.
+        signal: The signal that ended it, None where it exited.
+        by_harness: The death was ackgap's doing: a fault, a deadline or the end of the cell.
+        leftover_count: Processes that outlived the worker's main process and were killed.
+        store_digest: Of the durable store after death.
+        output_tail: Last lines of what it printed.
+    """
+
+    kind: ClassVar[str] = "incarnation_ended"
+    incarnation: int
+    exit_code: int | None
+    signal: int | None
+    by_harness: bool
+    leftover_count: int = 0
+    store_digest: str = ""
+    output_tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFinished(_Event):
+    """The work counts as finished, and by which rule."""
+
+    kind: ClassVar[str] = "work_finished"
+    incarnation: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InDoubtSurfaced(_Event):
+    """The worker stopped and told a human that it does not know."""
+
+    kind: ClassVar[str] = "in_doubt_surfaced"
+    incarnation: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaveUp(_Event):
+    """No completion within the restarts and the deadline.
+
+    Attributes:
+        reason: `restarts`, `deadline`, `crash_loop` or `waiting`.
+        text: The reason in words, read from outside.
+    """
+
+    kind: ClassVar[str] = "gave_up"
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EgressAttempted(_Event):
+    """The worker tried to reach a host that is not this machine."""
+
+    kind: ClassVar[str] = "egress_attempted"
+    incarnation: int
+    host: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WroteOutside(_Event):
+    """The worker wrote to a path that is not reset between cells."""
+
+    kind: ClassVar[str] = "wrote_outside"
+    incarnation: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReported(_Event):
+    """A check of the user's own gave its answer: an invariant over the history, or over what the worker left."""
+
+    kind: ClassVar[str] = "check_reported"
+    name: str
+    passed: bool | None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(_Event):
+    """Something a reader of the history should know and no verdict follows from by itself."""
+
+    kind: ClassVar[str] = "note"
+    code: str
+    text: str
+    incarnation: int = 0
+
+
+Event = (
+    IncarnationStarted
+    | InjectorReady
+    | BoundaryReached
+    | AttemptReceived
+    | EffectApplied
+    | AttemptAnswered
+    | AttemptDropped
+    | DiscardedAtDeath
+    | ClientGaveUp
+    | FaultInjected
+    | IncarnationEnded
+    | WorkFinished
+    | InDoubtSurfaced
+    | GaveUp
+    | EgressAttempted
+    | WroteOutside
+    | CheckReported
+    | Note
+)
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    cls.kind: cls
+    for cls in (
+        IncarnationStarted,
+        InjectorReady,
+        BoundaryReached,
+        AttemptReceived,
+        EffectApplied,
+        AttemptAnswered,
+        AttemptDropped,
+        DiscardedAtDeath,
+        ClientGaveUp,
+        FaultInjected,
+        IncarnationEnded,
+        WorkFinished,
+        InDoubtSurfaced,
+        GaveUp,
+        EgressAttempted,
+        WroteOutside,
+        CheckReported,
+        Note,
+    )
+}
+
+_REBUILD = {
+    "phase": Phase,
+    "boundary_kind": BoundaryKind,
+    "source": Injector,
+    "settling": Settling,
+    "command": tuple,
+    "parked_siblings": tuple,
+}
+
+
+def event_to_json(event: Event) -> dict[str, Json]:
+    """Return the event as a JSON object whose `kind` names its type."""
+    document: dict[str, Json] = {"kind": event.kind}
+    for item in fields(event):
+        value = getattr(event, item.name)
+        document[item.name] = list(value) if isinstance(value, tuple) else value
+    return document
+
+
+def event_from_json(document: Mapping[str, Json]) -> Event:
+    """Read what `event_to_json` wrote.
+
+    Raises:
+        ValueError: The object is not an event of this version.
+    """
+    values = dict(document)
+    try:
+        cls = EVENT_TYPES[values.pop("kind")]
+        for name, rebuild in _REBUILD.items():
+            if values.get(name) is not None:
+                values[name] = rebuild(values[name])
+        if values.get("decision") is not None:
+            values["decision"] = Decision(values["decision"])
+        return cls(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"not an event: {error}") from error

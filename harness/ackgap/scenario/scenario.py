@@ -1,0 +1,229 @@
+"""Scenario: the worker under test, the targets around it, the axes it is varied along, and the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+from ackgap.model.event import Json
+from ackgap.model.expectation import ApprovalRule, OrderRule, Proof
+from ackgap.model.matrix import Variant
+
+__all__ = ["Axis", "AxisValue", "CheckSpec", "Limits", "Scenario", "Slice", "TargetSpec", "WorkerSpec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSpec:
+    """The user's process and what surrounds it.
+
+    Attributes:
+        command: Argument vector of the first life. `{NAME.url}`, `{NAME.host}` and `{NAME.port}` of a target are
+            filled in here and in `env`.
+        resume_command: Argument vector of later lives; the same command again where it is None.
+        directory: Copied into each cell, where the worker runs; None runs it in an empty directory.
+        env: Added to ackgap's own environment.
+        store: Globs below the cell's directory that make up the durable store; empty means everything in it.
+        external_state: Paths outside the cell that are restored before each cell and after the run.
+        reset: Argument vector of a command that resets state ackgap cannot see, run before each cell.
+        finished_when: Argument vector of a command that exits 0 once the work is finished.
+        in_doubt_when: Regular expression over what the worker prints; a match means that it surfaced its doubt.
+        allow_hosts: Hosts that it may reach although they are not this machine.
+        allow_write: Globs of absolute paths outside the cell that it may write without being refused.
+        python_injector: Put the injector on the path of Python workers.
+        requires: Python modules that the worker's interpreter must be able to import.
+        requires_hint: How to get them.
+    """
+
+    command: tuple[str, ...]
+    resume_command: tuple[str, ...] | None = None
+    directory: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    store: tuple[str, ...] = ()
+    external_state: tuple[Path, ...] = ()
+    reset: tuple[str, ...] | None = None
+    finished_when: tuple[str, ...] | None = None
+    in_doubt_when: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+    allow_write: tuple[str, ...] = ()
+    python_injector: bool = True
+    requires: tuple[str, ...] = ()
+    requires_hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSpec:
+    """One target of the scenario.
+
+    Attributes:
+        name: The scenario's name for it; prefix of its operations.
+        profile: Name of a shipped profile, or path of a TOML file.
+        protection: Name of one of the profile's protections; None takes the profile's default.
+        reads: Globs of operations that are reads although the profile says otherwise.
+        settings: What the profile lets a scenario set: scripted answers, prices, ...
+    """
+
+    name: str
+    profile: str
+    protection: str | None = None
+    reads: tuple[str, ...] = ()
+    settings: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisValue:
+    """One value of an axis, and what it changes.
+
+    Attributes:
+        name: Short, without white space, `=`, `,` and `@`.
+        about: What it means, one sentence.
+        env: Added to the worker's environment.
+        command: Replaces the worker's command.
+        resume_command: Replaces the worker's resume command.
+        protections: Protection by target name.
+        proofs: How it shows from outside that it took effect.
+    """
+
+    name: str
+    about: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] | None = None
+    resume_command: tuple[str, ...] | None = None
+    protections: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[Proof, ...] = ()
+    hold_proof: HoldProof | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldProof:
+    """Proof of a mode by holding one durable write: does the worker go on meanwhile, or does it wait?
+
+    Attributes:
+        hold: Glob of the point that is held the first time it is reached: `langgraph.put.*:committing`.
+        until: Glob of a point that shows that the worker went on: `*:sending`.
+        expect: `waits` or `goes_on`.
+    """
+
+    hold: str
+    until: str
+    expect: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """Something that a scenario is varied along."""
+
+    name: str
+    title: str
+    values: tuple[AxisValue, ...]
+    about: str = ""
+
+    def value(self, name: str) -> AxisValue:
+        """Return the value of that name.
+
+        Raises:
+            KeyError: The axis has no such value.
+        """
+        for value in self.values:
+            if value.name == name:
+                return value
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSpec:
+    """An invariant of the user's own: a command that gets the history and says whether it holds.
+
+    The command runs in the cell's directory after the last life, with the path of the history (JSON Lines) in
+    `ACKGAP_HISTORY`. Exit status 0: holds. 1: does not, and what it printed says why. Anything else: the check itself
+    failed, and the cell is inconclusive.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    verdict: str = "diverged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long ackgap waits, in real seconds, and how often it restarts.
+
+    Attributes:
+        life_s: One life; when it is over the life is killed and the work counts as waiting forever.
+        restarts: Lives after the one in which the last fault struck.
+        settle_s: Wait for durable writes in flight before a fault strikes.
+        quiet_s: Without a hook: nothing written for so long counts as quiet.
+        output_bytes: How much of what a life prints is kept.
+        copy_bytes: How large the worker's directory may be to be copied into each cell.
+    """
+
+    life_s: float = 60.0
+    restarts: int = 3
+    settle_s: float = 2.0
+    quiet_s: float = 0.05
+    output_bytes: int = 64 * 1024
+    copy_bytes: int = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """A named part of the matrix.
+
+    Attributes:
+        variants: Partial variants; a variant belongs to the slice if it agrees with one of them.
+        points: Globs over crash points.
+    """
+
+    name: str
+    variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What to run. Everything a cell needs is in here, and all of it can be pickled."""
+
+    name: str
+    worker: WorkerSpec
+    targets: tuple[TargetSpec, ...]
+    title: str = ""
+    about: str = ""
+    axes: tuple[Axis, ...] = ()
+    declared_counts: Mapping[str, int] = field(default_factory=dict)
+    approvals: tuple[ApprovalRule, ...] = ()
+    orders: tuple[OrderRule, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    slices: tuple[Slice, ...] = ()
+    source: str = ""
+    """Path of its file, or the command line that made it; for messages and replays."""
+
+    def variants(self) -> Iterator[Variant]:
+        """Yield every combination of the axes, in the order in which they are written."""
+        for combination in product(*(axis.values for axis in self.axes)):
+            yield Variant(
+                values=tuple((axis.name, value.name) for axis, value in zip(self.axes, combination, strict=True))
+            )
+
+    def values_of(self, variant: Variant) -> tuple[AxisValue, ...]:
+        """Return the axis values that make up a variant.
+
+        Raises:
+            KeyError: The variant names an axis or value that the scenario does not have.
+        """
+        chosen = variant.as_mapping()
+        if set(chosen) != {axis.name for axis in self.axes}:
+            raise KeyError(str(variant))
+        return tuple(axis.value(chosen[axis.name]) for axis in self.axes)
+
+    def slice(self, name: str) -> Slice:
+        """Return the slice of that name.
+
+        Raises:
+            KeyError: The scenario has no such slice.
+        """
+        for part in self.slices:
+            if part.name == name:
+                return part
+        raise KeyError(name)

@@ -1,0 +1,70 @@
+"""What a target needs from whoever runs it: someone to write down events, and someone to ask for leave to go on.
+
+Apart from the service, so that a target can be run under a supervisor, alone, or in a test, without knowing which.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from ackgap.model.boundary import Phase
+from ackgap.model.event import Event
+
+__all__ = ["Gate", "OpenGate", "Recorder", "Severed"]
+
+E = TypeVar("E", bound=Event)
+
+
+class Severed(Exception):
+    """The life that sent a request is over: drop the connection without an answer."""
+
+
+class Recorder(Protocol):
+    """Whoever keeps the history."""
+
+    def record(self, kind: type[E], /, **values: Any) -> E:
+        """Append an event; `seq` and `at_s` are the recorder's business."""
+        ...
+
+
+class Gate(Protocol):
+    """Whoever decides when a request may go on."""
+
+    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:
+        """Return which life holds the other end of a connection that has just been accepted.
+
+        0 means that it cannot be told and the connection is served; None means that no process of the worker
+        holds it, and the connection is refused.
+        """
+        ...
+
+    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str) -> int:
+        """Return the how-manieth call of that operation in that life an attempt belongs to, from 1."""
+        ...
+
+    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> None:
+        """Announce that a request stands at `received` or `applied`; return when it may go on.
+
+        Raises:
+            Severed: The life is over.
+        """
+        ...
+
+
+class OpenGate:
+    """A gate that lets everything pass: targets served alone, and tests."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:  # noqa: ARG002
+        """Every connection belongs to the first life."""
+        return 1
+
+    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str) -> int:  # noqa: ARG002
+        """Count attempts."""
+        self._counts[operation] = self._counts.get(operation, 0) + 1
+        return self._counts[operation]
+
+    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> None:
+        """Go on."""

@@ -1,0 +1,1 @@
+"""What runs inside the user's process: standard library only, nothing else of ackgap."""
