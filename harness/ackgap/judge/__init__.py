@@ -1,1 +1,1 @@
-""""""
+"""Pure functions from a history to findings; nothing else decides right or wrong."""
