@@ -1,0 +1,394 @@
+"""The files of a run: what is written while cells finish, and everything that a report is made of.
+
+    run.json          what was run: scenario, versions, axes, order of rows, expectations; rewritten at the end
+    cells.jsonl       one result a line, appended as cells finish
+    histories.jsonl   the events of each cell, one cell a line
+
+A harness that is killed leaves at most one torn last line, which readers skip and a resumed run cuts off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from ackgap.errors import ResultsInvalid
+from ackgap.model.boundary import CALL_PHASES, BoundaryKind, Phase
+from ackgap.model.codec import decode, encode, result_from_json, result_to_json
+from ackgap.model.event import Json
+from ackgap.model.expectation import Expectation
+from ackgap.model.history import History
+from ackgap.model.matrix import CellResult, Matrix, Variant
+from ackgap.model.schedule import Schedule
+from ackgap.scenario.scenario import Axis
+
+__all__ = [
+    "CELLS_FILE",
+    "HISTORIES_FILE",
+    "RUN_FILE",
+    "AxisInfo",
+    "AxisValueInfo",
+    "RowInfo",
+    "Run",
+    "RunInfo",
+    "RunWriter",
+    "read_run",
+]
+
+FORMAT = 1
+RUN_FILE = "run.json"
+CELLS_FILE = "cells.jsonl"
+HISTORIES_FILE = "histories.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisValueInfo:
+    """One value of an axis, as a reader meets it."""
+
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisInfo:
+    """One axis of the scenario, as a reader meets it."""
+
+    name: str
+    title: str = ""
+    about: str = ""
+    values: tuple[AxisValueInfo, ...] = ()
+
+    @classmethod
+    def of(cls, axis: Axis) -> AxisInfo:
+        """Return what a report shows of a scenario's axis."""
+        values = tuple(AxisValueInfo(name=value.name, about=value.about) for value in axis.values)
+        return cls(name=axis.name, title=axis.title, about=axis.about, values=values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowInfo:
+    """One row of the matrix: a schedule, and the point of its first fault.
+
+    Attributes:
+        label: The schedule's label; what a cell id begins with.
+        name: Boundary of the first fault, empty for the undisturbed run.
+        occurrence: The how-manieth of that boundary, 0 for the undisturbed run.
+        phase: Phase of the first fault, None for the undisturbed run.
+        boundary_kind: Call or checkpoint, None for the undisturbed run.
+        noun: What one effect of the operation is called ("ticket"), empty where it has none.
+        plain: The schedule is one kill in the first life, so that the row has a place on the rail.
+    """
+
+    label: str
+    name: str = ""
+    occurrence: int = 0
+    phase: Phase | None = None
+    boundary_kind: BoundaryKind | None = None
+    noun: str = ""
+    plain: bool = True
+
+    @classmethod
+    def of(cls, schedule: Schedule, *, noun: str = "") -> RowInfo:
+        """Return the row of a schedule."""
+        if not schedule.faults:
+            return cls(label=schedule.label)
+        point = schedule.faults[0].point
+        return cls(
+            label=schedule.label,
+            name=point.name,
+            occurrence=point.occurrence,
+            phase=point.phase,
+            boundary_kind=BoundaryKind.CALL if point.phase in CALL_PHASES else BoundaryKind.CHECKPOINT,
+            noun=noun,
+            plain=schedule.label == str(point),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What was run, apart from the results.
+
+    Attributes:
+        scenario: The scenario's name.
+        title: What a reader calls it.
+        about: What the worker under test does, in a sentence or two.
+        versions: By name: `ackgap`, `python`, `platform`, and the libraries seen in the worker.
+        started_at: ISO 8601 with offset.
+        command: How the run was started, for a reader to repeat it.
+        axes: In the scenario's order.
+        variants: Columns, in order.
+        row_order: Rows in the order of the run; the undisturbed run needs no entry.
+        expectations: Yardstick by the text form of each variant.
+        planned_cells: How many cells the run set out to run.
+        not_applicable: How many combinations have no cell, because the variant's own probe lacks the boundary.
+        notes: Shown to the reader: what was assumed, what could not be enforced.
+        replay_prefix: What a cell id is appended to: `ackgap replay reports/partner-review`.
+        interrupted: The run ended before all planned cells had.
+    """
+
+    scenario: str
+    title: str = ""
+    about: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    started_at: str = ""
+    command: str = ""
+    axes: tuple[AxisInfo, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    row_order: tuple[RowInfo, ...] = ()
+    expectations: Mapping[str, Expectation] = field(default_factory=dict)
+    planned_cells: int = 0
+    not_applicable: int = 0
+    notes: tuple[str, ...] = ()
+    replay_prefix: str = "ackgap replay"
+    interrupted: bool = False
+
+
+class RunWriter:
+    """Writes a run while it happens. A context manager; every line is in the file when its call returns.
+
+    Args:
+        directory: Where; made if it does not exist.
+        resume: Go on with the run that the directory holds.
+
+    Raises:
+        ResultsInvalid: The directory cannot be written, or holds a run and `resume` is not set.
+    """
+
+    def __init__(self, directory: Path, *, resume: bool = False) -> None:
+        self.directory = directory
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            if not resume:
+                self._refuse_to_overwrite()
+            self._histories = _open_for_append(directory / HISTORIES_FILE)
+            self._cells = _open_for_append(directory / CELLS_FILE)
+        except OSError as error:
+            raise ResultsInvalid(
+                f"Results cannot be written: {error.strerror or error}.",
+                where=str(directory),
+                next_step="Name a directory that you can write to with --out.",
+            ) from error
+
+    def _refuse_to_overwrite(self) -> None:
+        found = [name for name in (RUN_FILE, CELLS_FILE, HISTORIES_FILE) if (self.directory / name).exists()]
+        if found:
+            raise ResultsInvalid(
+                f"The directory already holds the results of a run ({', '.join(found)}).",
+                where=str(self.directory),
+                next_step="Name another directory with --out, or remove this one.",
+            )
+
+    def write_run(self, info: RunInfo) -> None:
+        """Write or replace `run.json`; a reader sees the old one or the new one, never a half."""
+        document = {"format": FORMAT, **encode(info)}
+        temporary = self.directory / f".{RUN_FILE}.part"
+        try:
+            temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+            temporary.replace(self.directory / RUN_FILE)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def append(self, result: CellResult) -> None:
+        """Append a result and its history; the history first, so that every result that can be read has one."""
+        try:
+            if result.history:
+                _append_line(self._histories, {"cell": result.cell, "history": encode(result.history)})
+            _append_line(self._cells, result_to_json(result))
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def close(self) -> None:
+        """Close the files."""
+        self._histories.close()
+        self._cells.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _lost(self, error: OSError) -> ResultsInvalid:
+        return ResultsInvalid(
+            f"Results cannot be written any more: {error.strerror or error}.",
+            where=str(self.directory),
+            next_step="Make room or restore the directory; the cells written so far can be read.",
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as its files tell it.
+
+    Attributes:
+        directory: Where the files are.
+        info: What was run.
+        cells: Results without histories, one a cell, the last one written where there are several; in the order
+            of rows, then columns.
+    """
+
+    directory: Path
+    info: RunInfo
+    cells: tuple[CellResult, ...]
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The results, arranged: the undisturbed run first, then the rows in order."""
+        return _arranged(self.info, self.cells)
+
+    @cached_property
+    def _offsets(self) -> dict[str, int]:
+        path = self.directory / HISTORIES_FILE
+        offsets: dict[str, int] = {}
+        if path.exists():
+            with path.open("rb") as stream:
+                for offset, line in _whole_lines(stream):
+                    cell = _leading_cell(line)
+                    if cell:
+                        offsets[cell] = offset
+        return offsets
+
+    def history_json(self, cell: str) -> tuple[dict[str, Json], ...]:
+        """Return the events of a cell as JSON objects; none where no history was kept.
+
+        Raises:
+            ResultsInvalid: The line is damaged.
+        """
+        offset = self._offsets.get(cell)
+        if offset is None:
+            return ()
+        path = self.directory / HISTORIES_FILE
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            line = stream.readline()
+        try:
+            return tuple(json.loads(line)["history"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(path, f"the history of {cell}", error) from error
+
+    def history(self, cell: str) -> History:
+        """Return the history of a cell.
+
+        Raises:
+            ResultsInvalid: An event is not one that this version knows.
+        """
+        try:
+            return History.from_json(self.history_json(cell))
+        except ValueError as error:
+            raise _damaged(self.directory / HISTORIES_FILE, f"the history of {cell}", error) from error
+
+    def with_history(self, result: CellResult) -> CellResult:
+        """Return the result with its history filled in."""
+        return replace(result, history=self.history_json(result.cell))
+
+
+def read_run(directory: Path) -> Run:
+    """Read a run from its files.
+
+    Raises:
+        ResultsInvalid: The directory holds no run, or a file of it is damaged or of a later version.
+    """
+    path = directory / RUN_FILE
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.get("format") != FORMAT:
+            raise ResultsInvalid(
+                f"The results are written in format {document.get('format')!r}; this ackgap reads format {FORMAT}.",
+                where=str(path),
+                next_step="Read them with the version of ackgap that wrote them, or run the scenario again.",
+            )
+        info = decode(RunInfo, document)
+    except OSError as error:
+        raise ResultsInvalid(
+            f"No results of a run can be read here: {error.strerror or error}.",
+            where=str(path),
+            next_step="Name the directory that was given to `ackgap run --out`.",
+        ) from error
+    except (ValueError, AttributeError) as error:
+        raise _damaged(path, "the description of the run", error) from error
+    kept = {result.cell: result for result in _read_cells(directory / CELLS_FILE)}
+    return Run(directory=directory, info=info, cells=tuple(_in_order(info, kept.values())))
+
+
+def _arranged(info: RunInfo, results: Iterable[CellResult]) -> Matrix:
+    matrix = Matrix.of(results, row_order=["undisturbed", *(row.label for row in info.row_order)])
+    place = {variant: number for number, variant in enumerate(info.variants)}
+    columns = sorted(matrix.columns, key=lambda variant: (place.get(variant, len(place)), str(variant)))
+    return Matrix(rows=matrix.rows, columns=tuple(columns), cells=matrix.cells)
+
+
+def _in_order(info: RunInfo, results: Iterable[CellResult]) -> Iterator[CellResult]:
+    # Rows that `row_order` does not name must not depend on which cell happened to finish first.
+    matrix = _arranged(info, sorted(results, key=lambda result: result.cell))
+    for row in matrix.rows:
+        for column in matrix.columns:
+            result = matrix.at(row, column)
+            if result is not None:
+                yield result
+
+
+def _read_cells(path: Path) -> Iterator[CellResult]:
+    if not path.exists():
+        return
+    with path.open("rb") as stream:
+        for offset, line in _whole_lines(stream):
+            try:
+                yield result_from_json(json.loads(line))
+            except ValueError as error:
+                raise _damaged(path, f"the line at byte {offset}", error) from error
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    offset = 0
+    for line in stream:
+        if line.endswith(b"\n") and line.strip():
+            yield offset, line
+        offset += len(line)
+
+
+def _leading_cell(line: bytes) -> str:
+    """Read the cell's name at the front of a line without parsing the history behind it."""
+    prefix = b'{"cell": '
+    if not line.startswith(prefix):
+        return ""
+    end = line.find(b'", "history": ')
+    if end < 0:
+        return ""
+    try:
+        return str(json.loads(line[len(prefix) : end + 1]))
+    except ValueError:
+        return ""
+
+
+def _open_for_append(path: Path) -> BinaryIO:
+    """Open a file of lines; a torn last line, left by a harness that was killed, is cut off."""
+    stream = path.open("a+b")
+    end = stream.seek(0, os.SEEK_END)
+    if end:
+        stream.seek(0)
+        kept = sum(len(line) for line in stream if line.endswith(b"\n"))
+        if kept != end:
+            stream.truncate(kept)
+        stream.seek(0, os.SEEK_END)
+    return stream
+
+
+def _append_line(stream: BinaryIO, document: Mapping[str, Json]) -> None:
+    stream.write(json.dumps(document, allow_nan=False).encode("ascii") + b"\n")
+    stream.flush()
+
+
+def _damaged(path: Path, what: str, error: Exception) -> ResultsInvalid:
+    return ResultsInvalid(
+        f"Results are damaged: {what} cannot be read ({error}).",
+        where=str(path),
+        next_step="Run the scenario again into another directory.",
+    )
