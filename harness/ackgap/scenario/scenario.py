@@ -11,7 +11,7 @@ from ackgap.model.event import Json
 from ackgap.model.expectation import ApprovalRule, OrderRule, Proof
 from ackgap.model.matrix import Variant
 
-__all__ = ["Axis", "AxisValue", "CheckSpec", "Limits", "Scenario", "Slice", "TargetSpec", "WorkerSpec"]
+__all__ = ["Axis", "AxisValue", "CheckSpec", "HoldProof", "Limits", "Scenario", "Slice", "TargetSpec", "WorkerSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,215 @@
+"""What a well-formed scenario can still get wrong: names that point at nothing, programs that do not exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ackgap.errors import AckgapError, ScenarioInvalid
+from ackgap.scenario.discover import profile_mistake
+from ackgap.scenario.scenario import Axis, AxisValue, Scenario, Slice
+from ackgap.scenario.words import NAME_RULE, did_you_mean, dotted, is_name, placeholder_mistake, program_mistake
+
+__all__ = ["Mistake", "check_scenario", "mistakes_of"]
+
+Key = tuple[str | int, ...]
+Mistake = tuple[Key, str, str]
+"""Key, what is wrong with it, what to do next."""
+
+_KEY_PROOFS = frozenset({"keys_absent", "keys_present", "keys_same", "keys_differ"})
+_PAIR_PROOFS = frozenset({"before", "never_before"})
+
+
+def check_scenario(scenario: Scenario, file: Path) -> None:
+    """Refuse a scenario whose parts do not fit together.
+
+    Raises:
+        ScenarioInvalid: Names the first key that is wrong, and lists up to four more.
+    """
+    mistakes = list(mistakes_of(scenario))
+    if not mistakes:
+        return
+    key, what, next_step = mistakes[0]
+    lines = [what, *(f"Also wrong: {dotted(other)}: {text}" for other, text, _ in mistakes[1:5])]
+    if len(mistakes) > 5:
+        lines.append(f"And {len(mistakes) - 5} more.")
+    raise ScenarioInvalid("\n".join(lines), where=f"{file}, key {dotted(key)}", next_step=next_step)
+
+
+def mistakes_of(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield every mistake, in the order of the file."""
+    if not is_name(scenario.name):
+        yield ("name",), f"{scenario.name!r} cannot be a scenario's name.", f"Use {NAME_RULE}."
+    yield from _worker(scenario)
+    yield from _targets(scenario)
+    for axis in scenario.axes:
+        yield from _axis(scenario, axis)
+    yield from _rules(scenario)
+    yield from _checks(scenario)
+    for part in scenario.slices:
+        yield from _slice(scenario, part)
+
+
+def _worker(scenario: Scenario) -> Iterator[Mistake]:
+    worker = scenario.worker
+    directory = worker.directory
+    if directory is not None and not directory.is_dir():
+        yield (
+            ("worker", "directory"),
+            f"There is no directory {directory}.",
+            "Name the folder that holds the worker, relative to the scenario file.",
+        )
+        return
+    for key in ("command", "resume_command", "reset", "finished_when"):
+        yield from _command(scenario, ("worker", key), getattr(worker, key), worker.env)
+    yield from _env(scenario, ("worker", "env"), worker.env)
+    if worker.in_doubt_when is not None:
+        try:
+            re.compile(worker.in_doubt_when)
+        except re.error as error:
+            yield (
+                ("worker", "in_doubt_when"),
+                f"{worker.in_doubt_when!r} is not a regular expression: {error}.",
+                "Write one that Python's re module reads; in TOML, single quotes keep backslashes.",
+            )
+
+
+def _command(
+    scenario: Scenario, key: Key, command: tuple[str, ...] | None, env: Mapping[str, str]
+) -> Iterator[Mistake]:
+    if command is None:
+        return
+    for word in command:
+        if mistake := placeholder_mistake(word, (target.name for target in scenario.targets)):
+            yield key, f"{mistake}.", "Write {NAME.url}, {NAME.host} or {NAME.port} of a target of this scenario."
+    directory = scenario.worker.directory or Path.cwd()
+    if mistake := program_mistake(command, directory, dict(env)):
+        yield (
+            key,
+            f"The command cannot be started: {mistake}.",
+            "Correct the name, install the program, or give its path.",
+        )
+
+
+def _env(scenario: Scenario, key: Key, env: Mapping[str, str]) -> Iterator[Mistake]:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            yield (*key, name), f"{name!r} cannot be set in an environment.", "Rename the variable."
+        elif mistake := placeholder_mistake(value, (target.name for target in scenario.targets)):
+            yield (
+                (*key, name),
+                f"{mistake}.",
+                "Write {NAME.url}, {NAME.host} or {NAME.port} of a target of this scenario.",
+            )
+
+
+def _targets(scenario: Scenario) -> Iterator[Mistake]:
+    for target in scenario.targets:
+        key: Key = ("targets", target.name)
+        if not is_name(target.name) or "." in target.name:
+            yield key, f"{target.name!r} cannot be a target's name.", f"Use {NAME_RULE}, without a dot."
+        try:
+            mistake = profile_mistake(target.profile)
+        except AckgapError as error:
+            mistake = error.what
+        if mistake:
+            yield (*key, "profile"), f"{mistake.rstrip('.')}.", "`ackgap targets` lists the profiles shipped."
+
+
+def _axis(scenario: Scenario, axis: Axis) -> Iterator[Mistake]:
+    key: Key = ("axes", axis.name)
+    if not is_name(axis.name):
+        yield key, f"{axis.name!r} cannot be an axis' name.", f"Use {NAME_RULE}."
+    for value in axis.values:
+        value_key: Key = (*key, "values", value.name)
+        if not is_name(value.name):
+            yield value_key, f"{value.name!r} cannot be a value's name.", f"Use {NAME_RULE}."
+        yield from _env(scenario, (*value_key, "env"), value.env)
+        for part in ("command", "resume_command"):
+            yield from _command(scenario, (*value_key, part), getattr(value, part), scenario.worker.env)
+        names = [target.name for target in scenario.targets]
+        for target in value.protections:
+            if target not in names:
+                yield (
+                    (*value_key, "protections", target),
+                    f"There is no target {target!r}; {did_you_mean(target, names)}.",
+                    "Name a target of this scenario.",
+                )
+        yield from _proofs(scenario, value_key, value)
+
+
+def _proofs(scenario: Scenario, value_key: Key, value: AxisValue) -> Iterator[Mistake]:
+    for place, proof in enumerate(value.proofs):
+        key: Key = (*value_key, "proofs", place)
+        if proof.kind in _KEY_PROOFS:
+            yield from _operation(scenario, (*key, "pattern"), proof.pattern)
+        needs_other = proof.kind in _PAIR_PROOFS
+        if needs_other and not proof.other:
+            yield (
+                (*key, "other"),
+                f"A proof of kind {proof.kind!r} compares two points.",
+                f"Set other to the glob that {proof.pattern!r} must (not) come before.",
+            )
+        if proof.other and not needs_other:
+            yield (
+                (*key, "other"),
+                f"A proof of kind {proof.kind!r} has no other point.",
+                "Remove it, or use before or never_before.",
+            )
+
+
+def _operation(scenario: Scenario, key: Key, operation: str) -> Iterator[Mistake]:
+    names = [target.name for target in scenario.targets]
+    target, dot, rest = operation.partition(".")
+    if not dot or not rest:
+        yield key, f"{operation!r} is not an operation.", "Write <target>.<operation>, such as tickets.create."
+    elif target not in names:
+        yield (
+            key,
+            f"{operation!r} begins with no target; {did_you_mean(target, names)}.",
+            "Write <target>.<operation>, target one of this scenario's.",
+        )
+
+
+def _rules(scenario: Scenario) -> Iterator[Mistake]:
+    for operation in scenario.declared_counts:
+        yield from _operation(scenario, ("expect", operation), operation)
+    for place, approval in enumerate(scenario.approvals):
+        yield from _operation(scenario, ("approved", place, "operation"), approval.operation)
+        yield from _operation(scenario, ("approved", place, "approved_by"), approval.approved_by)
+    for place, order in enumerate(scenario.orders):
+        yield from _operation(scenario, ("order", place, "before"), order.before)
+        yield from _operation(scenario, ("order", place, "after"), order.after)
+
+
+def _checks(scenario: Scenario) -> Iterator[Mistake]:
+    seen: set[str] = set()
+    for place, check in enumerate(scenario.checks):
+        if check.name in seen:
+            yield ("checks", place, "name"), f"Two checks are called {check.name!r}.", "Rename one."
+        seen.add(check.name)
+        yield from _command(scenario, ("checks", place, "command"), check.command, scenario.worker.env)
+
+
+def _slice(scenario: Scenario, part: Slice) -> Iterator[Mistake]:
+    axes = {axis.name: [value.name for value in axis.values] for axis in scenario.axes}
+    key: Key = ("slices", part.name)
+    if not part.variants and not part.points:
+        yield key, f"The slice {part.name!r} is the whole matrix.", "Give it variants, points, or both."
+    for place, partial in enumerate(part.variants):
+        for axis, values in partial.items():
+            if axis not in axes:
+                yield (
+                    (*key, "variants", place, axis),
+                    f"There is no axis {axis!r}; {did_you_mean(axis, axes)}.",
+                    "Name an axis of this scenario.",
+                )
+                continue
+            for value in values:
+                if value not in axes[axis]:
+                    yield (
+                        (*key, "variants", place, axis),
+                        f"The axis {axis!r} has no value {value!r}; {did_you_mean(value, axes[axis])}.",
+                        "Name a value of that axis.",
+                    )

@@ -1,0 +1,211 @@
+"""From a `scenario.toml` to a Scenario; every mistake names the file, the key and the next step."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import types
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from ackgap.errors import ScenarioInvalid
+from ackgap.model.expectation import ApprovalRule, OrderRule, Proof
+from ackgap.scenario.check import check_scenario
+from ackgap.scenario.discover import is_shipped
+from ackgap.scenario.scenario import (
+    Axis,
+    AxisValue,
+    CheckSpec,
+    HoldProof,
+    Limits,
+    Scenario,
+    Slice,
+    TargetSpec,
+    WorkerSpec,
+)
+from ackgap.scenario.schema import ScenarioFile, TargetFile, ValueFile, WorkerFile
+from ackgap.scenario.words import did_you_mean, dotted, with_python
+
+__all__ = ["SCENARIO_FILE", "load_scenario"]
+
+SCENARIO_FILE = "scenario.toml"
+
+_DOCS = "docs/writing-a-scenario.md lists every key"
+_MOST_MISTAKES = 5
+
+
+def load_scenario(path: Path) -> Scenario:
+    """Read a scenario.
+
+    Args:
+        path: Its `scenario.toml`, or the folder that holds one.
+
+    Raises:
+        ScenarioInvalid: The file cannot be read, or something in it is wrong; the message names the key.
+    """
+    file = path / SCENARIO_FILE if path.is_dir() else path
+    raw = _read_toml(file)
+    try:
+        written = ScenarioFile.model_validate(raw)
+    except ValidationError as error:
+        raise _invalid(file, error) from None
+    scenario = _scenario(written, file)
+    check_scenario(scenario, file)
+    return scenario
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ScenarioInvalid(
+            "There is no scenario here.",
+            where=str(file),
+            next_step=f"Give a {SCENARIO_FILE} or its folder; `ackgap list` shows the shipped ones.",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioInvalid(
+            f"The scenario cannot be read: {error}.", where=str(file), next_step="Make it a readable UTF-8 file."
+        ) from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+), column (\d+)", str(error))
+        where = f"{file}, line {place[1]}, column {place[2]}" if place else f"{file}, at the end"
+        reason = str(error).partition(" (at ")[0]
+        raise ScenarioInvalid(f"This is not TOML: {reason}.", where=where, next_step="Correct that line.") from None
+
+
+def _scenario(written: ScenarioFile, file: Path) -> Scenario:
+    folder = file.parent.absolute()
+    own_python = is_shipped(file)
+    return Scenario(
+        name=written.name,
+        title=written.title,
+        about=written.about,
+        worker=_worker(written.worker, folder, own_python=own_python),
+        targets=tuple(_target(name, target, folder) for name, target in written.targets.items()),
+        axes=tuple(
+            Axis(
+                name=name,
+                title=axis.title or name,
+                about=axis.about,
+                values=tuple(
+                    _axis_value(name, value_name, value, own_python=own_python)
+                    for value_name, value in axis.values.items()
+                ),
+            )
+            for name, axis in written.axes.items()
+        ),
+        declared_counts=dict(written.expect),
+        approvals=tuple(
+            ApprovalRule(
+                operation=rule.operation,
+                field=rule.field,
+                approved_by=rule.approved_by,
+                artifact=rule.artifact,
+                join=tuple((pair[0], pair[1]) for pair in rule.join),
+            )
+            for rule in written.approved
+        ),
+        orders=tuple(OrderRule(before=rule.before, after=rule.after) for rule in written.order),
+        checks=tuple(
+            CheckSpec(name=check.name, command=with_python(check.command, own_python=own_python), verdict=check.verdict)
+            for check in written.checks
+        ),
+        limits=Limits(**written.limits.model_dump(exclude_none=True)),
+        slices=tuple(
+            Slice(name=name, variants=tuple(dict(partial) for partial in part.variants), points=tuple(part.points))
+            for name, part in written.slices.items()
+        ),
+        source=str(file),
+    )
+
+
+def _worker(written: WorkerFile, folder: Path, *, own_python: bool) -> WorkerSpec:
+    def command(words: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if words is None else with_python(words, own_python=own_python)
+
+    return WorkerSpec(
+        command=with_python(written.command, own_python=own_python),
+        resume_command=command(written.resume_command),
+        directory=folder / Path(written.directory).expanduser(),
+        env=dict(written.env),
+        store=tuple(written.store),
+        external_state=tuple(folder / Path(path).expanduser() for path in written.external_state),
+        reset=command(written.reset),
+        finished_when=command(written.finished_when),
+        in_doubt_when=written.in_doubt_when,
+        allow_hosts=tuple(written.allow_hosts),
+        allow_write=tuple(str(Path(path).expanduser()) for path in written.allow_write),
+        python_injector=written.python_injector,
+        requires=tuple(written.requires),
+        requires_hint=written.requires_hint,
+    )
+
+
+def _target(name: str, written: TargetFile, folder: Path) -> TargetSpec:
+    profile = written.profile
+    if profile.endswith(".toml"):  # a file of the user's own, beside the scenario
+        profile = str(folder / Path(profile).expanduser())
+    return TargetSpec(
+        name=name,
+        profile=profile,
+        protection=written.protection,
+        reads=tuple(written.reads),
+        settings=dict(written.settings),
+    )
+
+
+def _axis_value(axis: str, name: str, written: ValueFile, *, own_python: bool) -> AxisValue:
+    return AxisValue(
+        name=name,
+        about=written.about,
+        env=dict(written.env),
+        command=written.command and with_python(written.command, own_python=own_python),
+        resume_command=written.resume_command and with_python(written.resume_command, own_python=own_python),
+        protections=dict(written.protections),
+        proofs=tuple(Proof(axis=axis, value=name, **proof.model_dump()) for proof in written.proofs),
+        hold_proof=HoldProof(**written.hold_proof.model_dump()) if written.hold_proof else None,
+    )
+
+
+def _invalid(file: Path, error: ValidationError) -> ScenarioInvalid:
+    mistakes = [_mistake(item["type"], item["loc"], item["msg"]) for item in error.errors(include_url=False)]
+    first_key, first_what = mistakes[0]
+    lines = [f"{first_what[0].upper()}{first_what[1:]}."]
+    lines += [f"Also wrong: {key}: {what}." for key, what in mistakes[1:_MOST_MISTAKES]]
+    if len(mistakes) > _MOST_MISTAKES:
+        lines.append(f"And {len(mistakes) - _MOST_MISTAKES} more.")
+    where = f"{file}, key {first_key}"
+    return ScenarioInvalid("\n".join(lines), where=where, next_step=f"Correct that key; {_DOCS}.")
+
+
+def _mistake(kind: str, location: Sequence[str | int], message: str) -> tuple[str, str]:
+    key = dotted(location)
+    if kind == "extra_forbidden":
+        return key, f"unknown key {location[-1]!r}; {did_you_mean(str(location[-1]), _keys_beside(location))}"
+    if kind == "missing":
+        return key, f"the key {location[-1]!r} is missing"
+    if kind == "too_short" and len(location) == 1:
+        return key, f"there is nothing in [{key}]; a scenario needs at least one"
+    text = message.removeprefix("Value error, ").removeprefix("Input ")
+    return key, f"{location[-1]!r} {text[0].lower()}{text[1:]}"
+
+
+def _keys_beside(location: Iterable[str | int]) -> list[str]:
+    """Return the keys that the table at `location[:-1]` may have."""
+    model: Any = ScenarioFile
+    for part in list(location)[:-1]:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            field = model.model_fields.get(str(part))
+            model = field.annotation if field else None
+        else:  # the name in a table of tables, or the place in a list of tables
+            model = get_args(model)[-1] if get_args(model) else None
+        if get_origin(model) in (Union, types.UnionType):
+            model = next(option for option in get_args(model) if option is not type(None))
+    is_table = isinstance(model, type) and issubclass(model, BaseModel)
+    return list(model.model_fields) if is_table else []

@@ -1,0 +1,194 @@
+"""The shape of a `scenario.toml`, as pydantic models; `load` turns them into the frozen dataclasses at once.
+
+Every model forbids keys that it does not know: a misspelt key that is silently ignored would make a matrix prove
+something else than its reader believes.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+__all__ = [
+    "ApprovedFile",
+    "AxisFile",
+    "CheckFile",
+    "Command",
+    "HoldProofFile",
+    "LimitsFile",
+    "OrderFile",
+    "ProofFile",
+    "ScenarioFile",
+    "SliceFile",
+    "TargetFile",
+    "ValueFile",
+    "WorkerFile",
+    "split_command",
+]
+
+
+def split_command(raw: Any) -> tuple[str, ...]:
+    """Return the argument vector of a command written as one string or as a list of strings.
+
+    Raises:
+        ValueError: It is neither, is empty, or has an open quote.
+    """
+    if isinstance(raw, str):
+        try:
+            words = shlex.split(raw)
+        except ValueError as error:
+            raise ValueError(f"cannot be split into words: {error}") from None
+    elif isinstance(raw, (list, tuple)) and all(isinstance(word, str) for word in raw):
+        words = list(raw)
+    else:
+        raise ValueError("must be a command: a string such as 'python agent.py', or a list of strings")
+    if not words or not words[0]:
+        raise ValueError("is an empty command")
+    return tuple(words)
+
+
+def _one_or_more(raw: Any) -> tuple[str, ...]:
+    values = (raw,) if isinstance(raw, str) else raw
+    if not isinstance(values, (list, tuple)) or not values or not all(isinstance(value, str) for value in values):
+        raise ValueError("must be a value of the axis, or a list of values")
+    return tuple(values)
+
+
+Command = Annotated[tuple[str, ...], BeforeValidator(split_command)]
+Text = Annotated[str, StringConstraints(min_length=1)]
+OneOrMore = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
+
+
+class _Table(BaseModel):
+    """A table of the file: unknown keys are mistakes, and nothing is converted behind the author's back."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class WorkerFile(_Table):
+    """`[worker]`."""
+
+    command: Command
+    resume_command: Command | None = None
+    directory: Text = "."
+    env: dict[str, str] = Field(default_factory=dict)
+    store: list[Text] = Field(default_factory=list)
+    external_state: list[Text] = Field(default_factory=list)
+    reset: Command | None = None
+    finished_when: Command | None = None
+    in_doubt_when: Text | None = None
+    allow_hosts: list[Text] = Field(default_factory=list)
+    allow_write: list[Text] = Field(default_factory=list)
+    python_injector: bool = True
+    requires: list[Text] = Field(default_factory=list)
+    requires_hint: str = ""
+
+
+class TargetFile(_Table):
+    """`[targets.NAME]`."""
+
+    profile: Text
+    protection: Text | None = None
+    reads: list[Text] = Field(default_factory=list)
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class ProofFile(_Table):
+    """One entry of `proofs` of an axis value."""
+
+    kind: Literal["seen", "never", "before", "never_before", "keys_absent", "keys_present", "keys_same", "keys_differ"]
+    pattern: Text
+    other: str = ""
+    incarnation: Annotated[int, Field(ge=0)] = 0
+    when: str = ""
+    unless: str = ""
+
+
+class HoldProofFile(_Table):
+    """`hold_proof` of an axis value."""
+
+    hold: Text
+    until: Text
+    expect: Literal["waits", "goes_on"]
+
+
+class ValueFile(_Table):
+    """`[axes.NAME.values.VALUE]`."""
+
+    about: str = ""
+    env: dict[str, str] = Field(default_factory=dict)
+    command: Command | None = None
+    resume_command: Command | None = None
+    protections: dict[str, str] = Field(default_factory=dict)
+    proofs: list[ProofFile] = Field(default_factory=list)
+    hold_proof: HoldProofFile | None = None
+
+
+class AxisFile(_Table):
+    """`[axes.NAME]`."""
+
+    title: str = ""
+    about: str = ""
+    values: Annotated[dict[str, ValueFile], Field(min_length=1)]
+
+
+class ApprovedFile(_Table):
+    """One `[[approved]]`."""
+
+    operation: Text
+    field: Text
+    approved_by: Text
+    artifact: Text
+    join: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
+
+
+class OrderFile(_Table):
+    """One `[[order]]`."""
+
+    before: Text
+    after: Text
+
+
+class CheckFile(_Table):
+    """One `[[checks]]`."""
+
+    name: Text
+    command: Command
+    verdict: Literal["duplicate", "lost", "diverged", "phantom", "zombie", "stuck", "in_doubt", "wasted"] = "diverged"
+
+
+class LimitsFile(_Table):
+    """`[limits]`; what is left out keeps its default."""
+
+    life_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    restarts: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    settle_s: Annotated[float, Field(ge=0, le=3_600)] | None = None
+    quiet_s: Annotated[float, Field(ge=0, le=3_600)] | None = None
+    output_bytes: Annotated[int, Field(ge=0)] | None = None
+    copy_bytes: Annotated[int, Field(ge=0)] | None = None
+
+
+class SliceFile(_Table):
+    """`[slices.NAME]`."""
+
+    variants: list[dict[str, OneOrMore]] = Field(default_factory=list)
+    points: list[Text] = Field(default_factory=list)
+
+
+class ScenarioFile(_Table):
+    """The whole file."""
+
+    name: Text
+    title: str = ""
+    about: str = ""
+    worker: WorkerFile
+    targets: Annotated[dict[str, TargetFile], Field(min_length=1)]
+    axes: dict[str, AxisFile] = Field(default_factory=dict)
+    expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    approved: list[ApprovedFile] = Field(default_factory=list)
+    order: list[OrderFile] = Field(default_factory=list)
+    checks: list[CheckFile] = Field(default_factory=list)
+    limits: LimitsFile = Field(default_factory=LimitsFile)
+    slices: dict[str, SliceFile] = Field(default_factory=dict)
