@@ -1,0 +1,238 @@
+"""What every report shows of a run: rows with the gap, columns folded to what matters, findings in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from ackgap.model.boundary import BoundaryKind, Phase
+from ackgap.model.expectation import Expectation
+from ackgap.model.matrix import CellResult, Variant
+from ackgap.model.verdict import SEVERITY, Colour, Finding, VerdictKind
+from ackgap.report.store import RowInfo, Run, RunInfo
+
+__all__ = [
+    "Column",
+    "FindingGroup",
+    "Merged",
+    "Overview",
+    "effectful_operations",
+    "gap_labels",
+    "noun_of",
+    "variant_gap",
+]
+
+_WORST_FIRST = (
+    *(kind for kind in SEVERITY if kind.colour is Colour.RED),
+    VerdictKind.INCONCLUSIVE,
+    VerdictKind.IN_DOUBT,
+    VerdictKind.WASTED,
+    VerdictKind.OK,
+)
+_RED_DIFFERENCE = 100
+"""How much more a difference between red and not red says about an axis than one between shades."""
+_AFTER_EFFECT = frozenset({Phase.APPLIED, Phase.ANSWERING, Phase.RETURNED})
+
+
+def effectful_operations(info: RunInfo) -> frozenset[str]:
+    """Return the operations that change the outside world in any variant."""
+    return frozenset(
+        name
+        for yardstick in info.expectations.values()
+        for name, facts in yardstick.operations.items()
+        if facts.effectful
+    )
+
+
+def noun_of(info: RunInfo, operation: str) -> tuple[str, str]:
+    """Return what one effect of an operation is called, and several."""
+    for yardstick in info.expectations.values():
+        facts = yardstick.operations.get(operation)
+        if facts is not None:
+            return facts.noun
+    return (f"effect of {operation}", f"effects of {operation}") if operation else ("effect", "effects")
+
+
+def gap_labels(rows: Sequence[RowInfo], effectful: frozenset[str]) -> frozenset[str]:
+    """Return the labels of the rows that lie in an acknowledgment gap.
+
+    A gap opens where the effect of a call is real and closes at the next committed checkpoint. A gap that no
+    checkpoint closes is known to be one only as long as its own call lasts.
+    """
+    gap: set[str] = set()
+    waiting: list[str] = []
+    for row in rows:
+        if not row.plain or row.phase is None:
+            continue
+        own = row.boundary_kind is BoundaryKind.CALL and row.name in effectful and row.phase in _AFTER_EFFECT
+        if own:
+            gap.add(row.label)
+            gap.update(waiting)
+            waiting = [row.label]
+        elif waiting and row.phase is Phase.COMMITTED:
+            gap.update(waiting)
+            waiting = []
+        elif waiting:
+            waiting.append(row.label)
+    return frozenset(gap)
+
+
+def variant_gap(info: RunInfo, variant: Variant) -> frozenset[str]:
+    """Return the rows of the gap as one variant has it: a mode that commits late has a long one."""
+    yardstick = info.expectations.get(str(variant), Expectation())
+    reached = frozenset(yardstick.points)
+    rows = [row for row in info.row_order if row.label in reached]
+    return gap_labels(rows, frozenset(name for name, facts in yardstick.operations.items() if facts.effectful))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: the variants that have these values of the axes shown."""
+
+    values: tuple[tuple[str, str], ...]
+    variants: tuple[Variant, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{axis} {value}" for axis, value in self.values) or "all variants"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a row and a column have in common: one cell, or several of which the worst counts."""
+
+    results: tuple[CellResult, ...]
+
+    @property
+    def kind(self) -> VerdictKind:
+        """The worst verdict; a cell that proves nothing weighs more than a good one."""
+        return min((result.verdict.kind for result in self.results), key=_WORST_FIRST.index)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the verdicts differ."""
+        return len({result.verdict.kind for result in self.results}) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Cells with a finding of the same kind about the same operation, the most telling cell first."""
+
+    kind: VerdictKind
+    operation: str
+    finding: Finding
+    results: tuple[CellResult, ...]
+
+    @property
+    def example(self) -> CellResult:
+        """The cell to look at first."""
+        return self.results[0]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A run as a reader meets it."""
+
+    run: Run
+
+    @cached_property
+    def rows(self) -> tuple[RowInfo, ...]:
+        """Rows that have cells, the undisturbed run first."""
+        known = {row.label: row for row in self.run.info.row_order}
+        return tuple(known.get(row.label) or RowInfo.of(row) for row in self.run.matrix.rows)
+
+    @cached_property
+    def gap(self) -> frozenset[str]:
+        """Labels of the rows in a gap, by the order of rows."""
+        return gap_labels(self.rows, effectful_operations(self.run.info))
+
+    @cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """Variants that have cells."""
+        return self.run.matrix.columns
+
+    @cached_property
+    def varied(self) -> tuple[str, ...]:
+        """Axes with more than one value among those variants, in the scenario's order."""
+        names = [axis for axis, _ in self.variants[0].values] if self.variants else []
+        return tuple(name for name in names if len({variant.as_mapping().get(name) for variant in self.variants}) > 1)
+
+    @cached_property
+    def influence(self) -> Mapping[str, int]:
+        """For each varied axis, how often changing it alone changes a verdict; red against not red counts most."""
+        counted = dict.fromkeys(self.varied, 0)
+        for axis in self.varied:
+            seen: dict[tuple[str, str], set[VerdictKind]] = {}
+            for result in self.run.cells:
+                others = ",".join(f"{name}={value}" for name, value in result.variant.values if name != axis)
+                seen.setdefault((result.schedule.label, others), set()).add(result.verdict.kind)
+            for kinds in seen.values():
+                red = {kind.colour is Colour.RED for kind in kinds}
+                counted[axis] += len(kinds) - 1 + (len(red) - 1) * _RED_DIFFERENCE
+        return counted
+
+    def shown_axes(self, limit: int) -> tuple[str, ...]:
+        """Return the axes in which verdicts differ, without the least influential ones if columns exceed a limit."""
+        axes = [axis for axis in self.varied if self.influence[axis]]
+        while axes and self._column_count(axes) > limit:
+            axes.remove(min(axes, key=lambda axis: self.influence[axis]))
+        return tuple(axes)
+
+    def columns(self, axes: Sequence[str]) -> tuple[Column, ...]:
+        """Return the columns that remain if only these axes are shown."""
+        kept: dict[tuple[tuple[str, str], ...], list[Variant]] = {}
+        for variant in self.variants:
+            kept.setdefault(tuple((axis, variant[axis]) for axis in axes), []).append(variant)
+        return tuple(Column(values=values, variants=tuple(variants)) for values, variants in kept.items())
+
+    def at(self, row: RowInfo, column: Column) -> Merged | None:
+        """Return what a row and a column have in common, None where there is no cell."""
+        found = [self.run.matrix.cells.get(f"{row.label}@{variant}") for variant in column.variants]
+        results = tuple(result for result in found if result is not None)
+        return Merged(results=results) if results else None
+
+    @cached_property
+    def counts(self) -> Mapping[VerdictKind, int]:
+        """How many cells have each verdict, from worst to best."""
+        return self.run.matrix.counts()
+
+    def groups(self, *colours: Colour) -> tuple[FindingGroup, ...]:
+        """Return the findings of those colours, worst first, then by how many cells have them."""
+        collected: dict[tuple[VerdictKind, str], list[tuple[Finding, CellResult]]] = {}
+        for result in self.run.cells:
+            for finding in _findings(result):
+                if finding.kind is not None and finding.kind.colour in colours:
+                    collected.setdefault((finding.kind, finding.operation), []).append((finding, result))
+        groups = []
+        for (kind, operation), members in collected.items():
+            # The cell nearest to the effect tells the story best; an undisturbed run at fault outranks all of them.
+            members.sort(key=lambda member: _telling(member[1], operation))
+            results = tuple(result for _, result in members)
+            groups.append(FindingGroup(kind=kind, operation=operation, finding=members[0][0], results=results))
+        return tuple(sorted(groups, key=lambda group: (SEVERITY.index(group.kind), -len(group.results))))
+
+    def _column_count(self, axes: Iterable[str]) -> int:
+        return prod(len({variant[axis] for variant in self.variants}) for axis in axes)
+
+
+def _findings(result: CellResult) -> Iterator[Finding]:
+    """Yield the findings of a cell that a report speaks of, one for each kind and operation."""
+    if result.verdict.kind is VerdictKind.INCONCLUSIVE:
+        # What else such a cell shows is not proven.
+        kept = [finding for finding in result.findings if finding.kind is VerdictKind.INCONCLUSIVE][:1]
+    else:
+        kept = list({(item.kind, item.operation): item for item in reversed(result.findings)}.values())
+    if not any(finding.kind is result.verdict.kind for finding in kept):
+        kind = result.verdict.kind
+        kept.append(Finding(kind=kind, code=kind.value, summary=result.verdict.headline))
+    yield from kept
+
+
+def _telling(result: CellResult, operation: str) -> tuple[int, int]:
+    if not result.schedule.faults:
+        return (0, 0)
+    point = result.schedule.faults[0].point
+    phases = (Phase.RETURNED, Phase.APPLIED, Phase.ANSWERING)
+    near = phases.index(point.phase) if point.name == operation and point.phase in phases else len(phases)
+    return (1, near)
