@@ -18,7 +18,7 @@ from ackgap.report.overview import Column, FindingGroup, Overview
 from ackgap.report.plain import plain, replay_command, shortened
 from ackgap.report.store import RowInfo, Run
 
-__all__ = ["STYLES", "glyph_text", "make_console", "render_matrix", "render_run"]
+__all__ = ["STYLES", "glyph_text", "make_console", "print_run", "render_matrix"]
 
 STYLES = {Colour.RED: "bold red", Colour.AMBER: "yellow", Colour.GREEN: "green", Colour.GREY: "bright_black"}
 _GAP_STYLE = "yellow"
@@ -43,25 +43,30 @@ def make_console(file: IO[str] | None = None) -> Console:
     return console
 
 
-def render_run(run: Run, *, width: int = 80) -> RenderableType:
-    """Return everything a terminal shows of a run: headline, matrix, counts, findings with their replays."""
+def print_run(console: Console, run: Run, *, width: int = 80) -> None:
+    """Print everything a terminal shows of a run: headline, matrix, counts, findings with their replays.
+
+    Args:
+        console: Where to.
+        run: What was found.
+        width: Of the matrix, in characters; sentences take the console's width.
+    """
     overview = Overview(run)
-    parts: list[RenderableType] = [
-        Text(""),
-        Text(headline(run), style="bold"),
-        Text(scope_sentence(run), style=_QUIET),
-        Text(expected_sentence(run), style=_QUIET),
-        Text(""),
-    ]
+    console.print()
+    console.print(Text(headline(run), style="bold"))
+    for sentence in (scope_sentence(run), expected_sentence(run)):
+        if sentence:
+            console.print(Text(sentence, style=_QUIET))
     if run.cells:
-        parts += [render_matrix(run, width=width), Text(""), _chips(overview), Text("")]
+        console.print(Group(Text(""), render_matrix(run, width=width), Text(""), _chips(overview)))
     for group in overview.groups(Colour.RED, Colour.GREY):
-        parts.append(_finding(run, group))
-    parts += [_amber_line(group) for group in overview.groups(Colour.AMBER)]
-    notes = [plain(note) for note in run.info.notes]
-    if notes:
-        parts += [Text(""), Text("Notes", style=_QUIET), *(_hanging("· ", note, _QUIET) for note in notes)]
-    return Group(*parts)
+        _print_finding(console, run, group)
+    amber = [_amber_line(group) for group in overview.groups(Colour.AMBER)]
+    if amber:
+        console.print(Group(Text(""), *amber))
+    if run.info.notes:
+        notes = [_hanging("· ", plain(note), _QUIET) for note in run.info.notes]
+        console.print(Group(Text(""), Text("Notes", style=_QUIET), *notes))
 
 
 def render_matrix(run: Run, *, width: int = 80) -> RenderableType:
@@ -159,24 +164,24 @@ def _chips(overview: Overview) -> Text:
     return line
 
 
-def _finding(run: Run, group: FindingGroup) -> RenderableType:
+def _print_finding(console: Console, run: Run, group: FindingGroup) -> None:
     title = Text(f"{GLYPHS[group.kind]} {group.kind.words}", style=STYLES[group.kind.colour])
     if group.operation:
         title.append(f"  {plain(group.operation)}", style="default")
     number = len(group.results)
     title.append(f"  {number} cell{'' if number == 1 else 's'}", style=_QUIET)
-    body: list[RenderableType] = [_hanging("   ", plain(group.finding.summary))]
+    body = [_hanging("   ", plain(group.finding.summary))]
     attribution = group.finding.attribution
     if attribution is not None:
         said = {side: getattr(attribution, side) for side in ("worker", "engine", "target", "fix")}
         body += [_hanging(f"   {side:<7}", plain(text)) for side, text in said.items() if text]
-    # Never wrapped by us: a line end in the middle of a command would break it when it is copied.
-    again = Text("   again  ", style=_QUIET, no_wrap=True, overflow="ignore")
+    console.print(Group(Text(""), title, *body))
+    again = Text("   again  ", style=_QUIET)
     again.append(replay_command(run.info.replay_prefix, group.example.cell), style="cyan")
-    body.append(again)
+    # Never wrapped by us: a line end in the middle of a command would break it when it is copied.
+    console.print(again, soft_wrap=True)
     if number > 1:
-        body.append(Text(f"          and {number - 1} more like it", style=_QUIET))
-    return Group(title, *body, Text(""))
+        console.print(Text(f"          and {number - 1} more like it", style=_QUIET))
 
 
 def _amber_line(group: FindingGroup) -> Text:
