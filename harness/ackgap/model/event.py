@@ -364,6 +364,7 @@ class CheckReported(_Event):
     name: str
     passed: bool | None
     text: str = ""
+    verdict: str = "diverged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

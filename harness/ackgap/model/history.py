@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +11,10 @@ from typing import TypeVar
 from ackgap.model.boundary import Boundary
 from ackgap.model.event import (
     AttemptAnswered,
+    AttemptDropped,
     AttemptReceived,
     BoundaryReached,
+    Decision,
     EffectApplied,
     Event,
     FaultInjected,
@@ -60,6 +63,11 @@ class History:
         return {event.attempt: event for event in self.of(AttemptAnswered)}
 
     @cached_property
+    def drops(self) -> dict[int, AttemptDropped]:
+        """Attempts that ended without an answer."""
+        return {event.attempt: event for event in self.of(AttemptDropped)}
+
+    @cached_property
     def faults(self) -> tuple[FaultInjected, ...]:
         """Every fault that struck."""
         return self.of(FaultInjected)
@@ -68,6 +76,15 @@ class History:
     def ends(self) -> dict[int, IncarnationEnded]:
         """The end of each life that is over, by incarnation."""
         return {event.incarnation: event for event in self.of(IncarnationEnded)}
+
+    def served(self, attempt: int) -> bool:
+        """Whether a target did what an attempt asked for, whether or not the answer arrived."""
+        answer = self.answers.get(attempt) or self.drops.get(attempt)
+        return answer is not None and answer.decision in (Decision.APPLIED, Decision.READ)
+
+    def paid_counts(self) -> dict[str, int]:
+        """Return how many attempts of each paid operation were served, and so charged."""
+        return dict(Counter(event.operation for event in self.attempts if event.paid and self.served(event.attempt)))
 
     @property
     def incarnations(self) -> int:

@@ -1,0 +1,175 @@
+"""Whose processes are whose: everything that a worker started can be found, stopped and killed.
+
+A process group misses children that call `setsid`. On Linux the slot is therefore a *child subreaper*: an orphan of
+the worker becomes the slot's child instead of init's, so that the slot's descendants are exactly what its workers
+started. Elsewhere (macOS) the process group and a sweep over the environment of our own processes do the same job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+__all__ = [
+    "become_subreaper",
+    "descendants",
+    "die_with_parent",
+    "kill_all",
+    "living",
+    "parent_of_orphans_is_us",
+    "processes_with_environment",
+    "signal_all",
+]
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LINUX = sys.platform.startswith("linux")
+_libc = ctypes.CDLL(None, use_errno=True) if _LINUX else None
+_we_are_subreaper = False
+
+
+def become_subreaper() -> bool:
+    """Make this process the parent of every orphan below it; return whether that worked."""
+    global _we_are_subreaper
+    if _libc is not None:
+        _we_are_subreaper = _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    return _we_are_subreaper
+
+
+def parent_of_orphans_is_us() -> bool:
+    """Whether this process is a subreaper."""
+    return _we_are_subreaper
+
+
+def die_with_parent() -> Callable[[], None] | None:
+    """Return what a child calls before exec so that the kernel kills it when its parent dies (Linux only)."""
+    if _libc is None:
+        return None
+    prctl = _libc.prctl
+
+    def before_exec() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+    return before_exec
+
+
+def descendants(root: int) -> list[int]:
+    """Return the process ids below `root`, parents first; zombies that nobody has reaped are among them."""
+    found: list[int] = []
+    if _LINUX:
+        queue = [root]
+        while queue:
+            children = _children(queue.pop())
+            found.extend(children)
+            queue.extend(children)
+        return found
+    with contextlib.suppress(psutil.Error):
+        found = [child.pid for child in psutil.Process(root).children(recursive=True)]
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return children
+    for task in tasks:
+        with contextlib.suppress(OSError):
+            children += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return children
+
+
+def processes_with_environment(name: str, value: str) -> list[int]:
+    """Return our own processes that have `name=value` in their environment; for orphans that no tree leads to."""
+    found = []
+    wanted = f"{name}={value}".encode()
+    for pid in psutil.pids():
+        if pid == os.getpid():
+            continue
+        if _LINUX:
+            with contextlib.suppress(OSError):
+                if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    found.append(pid)
+        else:
+            with contextlib.suppress(psutil.Error):
+                if psutil.Process(pid).environ().get(name) == value:
+                    found.append(pid)
+    return found
+
+
+def signal_all(pids: list[int], number: int) -> int:
+    """Send a signal to each; return how many were there to get it."""
+    reached = 0
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+            reached += 1
+    return reached
+
+
+def kill_all(
+    find: Callable[[], list[int]], *, limit_s: float = 10.0, not_reaped_here: frozenset[int] = frozenset()
+) -> int:
+    """Kill what `find` returns until it returns nothing that lives; return how many processes that were.
+
+    Everything is stopped before anything is killed, so that a worker that forks faster than it can be killed is
+    caught, and no child learns of its parent's death.
+
+    Args:
+        find: Names the processes, anew at each call.
+        limit_s: Real seconds after which it is given up.
+        not_reaped_here: Processes whose exit status somebody else waits for.
+    """
+    ends_s = time.monotonic() + limit_s
+    killed: set[int] = set()
+    stopped: set[int] = set()
+    while True:
+        alive = living(find(), not_reaped_here=not_reaped_here)
+        fresh = [pid for pid in alive if pid not in stopped]
+        if fresh and time.monotonic() < ends_s:
+            signal_all(fresh, signal.SIGSTOP)
+            stopped.update(fresh)
+            continue
+        if not alive:
+            return len(killed)
+        signal_all(alive, signal.SIGKILL)
+        killed.update(alive)
+        if time.monotonic() > ends_s:
+            return len(killed)
+        time.sleep(0.0005)
+
+
+def living(pids: list[int], *, not_reaped_here: frozenset[int] = frozenset()) -> list[int]:
+    """Return those that live; a zombie of ours that nobody else waits for is reaped on the way."""
+    return [pid for pid in pids if not _reaped(pid, not_reaped_here)]
+
+
+def _reaped(pid: int, not_reaped_here: frozenset[int]) -> bool:
+    """Whether a process is dead; a zombie of ours is reaped on the way."""
+    if pid not in not_reaped_here:
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG)[0] == pid:
+                return True
+    return _is_dead(pid)
+
+
+def _is_dead(pid: int) -> bool:
+    if _LINUX:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        except (OSError, IndexError):
+            return True
+        return state in (b"Z", b"X")
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return True

@@ -1,0 +1,255 @@
+"""Gatekeeper: everyone who comes to a boundary stands before it, is written down, and is let go, held or struck.
+
+Two doors lead here, and behind them the rule is one. Targets bring requests that they have received or applied
+(*wire*); the python injector brings threads and coroutines about to send, commit, or just back from either (*python*).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+from ackgap.execute.channel import Announcement, Connection
+from ackgap.execute.hold import HoldObservation
+from ackgap.execute.life import Life
+from ackgap.execute.peers import PeerUnknown, holder_of
+from ackgap.execute.recorder import HistoryRecorder
+from ackgap.execute.store import DurableStore
+from ackgap.model.boundary import BoundaryKind, CrashPoint, Phase
+from ackgap.model.event import BoundaryReached, EgressAttempted, Injector, InjectorReady, Note, WroteOutside
+from ackgap.target.ports import Severed
+from ackgap.target.service import TargetService
+
+__all__ = ["Gatekeeper"]
+
+Strike = Callable[[Life, CrashPoint], Awaitable[None]]
+
+
+class Gatekeeper:
+    """Implements the targets' `Gate`, and the supervisor's end of the channel.
+
+    Args:
+        recorder: Keeps the history.
+        store: The durable store of the cell.
+        targets: Services by the host and port under which the worker reaches them.
+        strike: Injects a life's fault; called once a life stands at the fault's point.
+        hold: What to hold to prove a mode, in a run that is made for that.
+    """
+
+    def __init__(
+        self,
+        *,
+        recorder: HistoryRecorder,
+        store: DurableStore,
+        targets: dict[str, TargetService],
+        strike: Strike,
+        hold: HoldObservation | None = None,
+    ) -> None:
+        self._recorder = recorder
+        self._store = store
+        self._targets = targets
+        self._strike = strike
+        self._hold = hold
+        self._lives: dict[int, Life] = {}
+        self._told: set[str] = set()
+
+    def admit(self, life: Life) -> None:
+        """A life is about to begin."""
+        self._lives[life.incarnation] = life
+
+    def life_of(self, token: str) -> int | None:
+        """Return the living incarnation that has a token."""
+        for life in self._lives.values():
+            if life.token == token and not life.dead:
+                return life.incarnation
+        return None
+
+    # ------------------------------------------------------------------ wire
+
+    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:
+        """Return which life holds the other end of a connection; see `ackgap.target.ports.Gate`."""
+        living = [life for life in self._lives.values() if not life.dead]
+        for life in living:
+            try:
+                if holder_of(peer_port, local_port, life.process.pids()) is not None:
+                    return life.incarnation
+            except PeerUnknown:
+                return living[0].incarnation if len(living) == 1 else 0
+        return None if living else 0
+
+    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str) -> int:  # noqa: ARG002
+        """Return the occurrence of a request that has reached its target."""
+        life = self._lives.get(incarnation)
+        return 1 if life is None else life.arrive(operation)
+
+    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> None:
+        """A request stands at `received` or `applied`.
+
+        Raises:
+            Severed: Its life is over.
+        """
+        life = self._lives.get(incarnation)
+        if life is None:
+            return
+        point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
+        life.attempts[name, occurrence] = attempt
+        self._arrived(point)
+        await self._thawed(life, point)
+        self._write_down(life, point, Injector.WIRE, attempt=attempt)
+        await self._stand(life, point)
+
+    # ---------------------------------------------------------------- python
+
+    def greeted(self, connection: Connection, hello: Announcement) -> None:
+        """A process of a life has shown its token."""
+        life = self._lives[connection.incarnation]
+        life.injector_pids.add(connection.pid)
+        self._recorder.record(
+            InjectorReady,
+            incarnation=life.incarnation,
+            pid=connection.pid,
+            python=str(hello.get("python", "")),
+            clock_moved=bool(hello.get("clock_moved", False)),
+        )
+
+    async def announced(self, connection: Connection, message: Announcement) -> None:
+        """A process of a life has something to say."""
+        life = self._lives[connection.incarnation]
+        if life.dead:
+            return
+        kind = message.get("type")
+        if kind == "reach":
+            with contextlib.suppress(Severed):
+                await self._announced_reach(life, connection, message)
+                connection.let_go(int(message["id"]))
+        elif kind == "egress":
+            self._once(
+                f"egress {message['host']}", EgressAttempted, life, host=message["host"], allowed=message["allowed"]
+            )
+        elif kind == "outside":
+            self._once(f"outside {message['path']}", WroteOutside, life, path=message["path"])
+        elif kind == "trouble":
+            self._once(f"trouble {message['text']}", Note, life, code="injector_trouble", text=str(message["text"]))
+
+    async def _announced_reach(self, life: Life, connection: Connection, message: Announcement) -> None:
+        life.turnstile.told(connection.pid, message.get("pending", ()))
+        phase = Phase(message["phase"])
+        if message["kind"] == "call":
+            await self._call(life, connection, message, phase)
+        else:
+            await self._checkpoint(life, connection, message, phase)
+
+    async def _call(self, life: Life, connection: Connection, message: Announcement, phase: Phase) -> None:
+        call = (connection.pid, int(message["call"]))
+        if phase is Phase.ANSWERING:
+            return
+        if phase is Phase.SENDING:
+            service = self._targets.get(str(message["host"]))
+            operation = service.boundary_of(str(message["method"]), str(message["path"])) if service else None
+            if operation is None:
+                return
+            occurrence = life.announce_call(*call, operation)
+            point = CrashPoint(name=operation, occurrence=occurrence, phase=phase)
+            self._arrived(point)
+            await self._thawed(life, point)
+            overlapped = not await life.turnstile.wait_for_quiet()
+            await self._thawed(life, point)
+        else:
+            if call not in life.call_points:
+                return
+            name, occurrence = life.call_points[call]
+            point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
+            overlapped = False
+            await self._thawed(life, point)
+        attempt = life.attempts.get((point.name, point.occurrence)) if phase is Phase.RETURNED else None
+        self._write_down(life, point, Injector.PYTHON, attempt=attempt, message=message, overlapped=overlapped)
+        await self._stand(life, point)
+
+    async def _checkpoint(self, life: Life, connection: Connection, message: Announcement, phase: Phase) -> None:
+        write = (connection.pid, int(message["op"]))
+        if phase is Phase.COMMITTED:
+            life.turnstile.land(write)
+            if write not in life.write_points:
+                return
+            name, occurrence = life.write_points[write]
+            point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
+            self._arrived(point)
+            await self._thawed(life, point, lands=True)
+            self._write_down(life, point, Injector.PYTHON, message=message)
+            await self._stand(life, point)
+            return
+        arriving = f"{message['name']}#1:{phase}"
+        if self._hold is not None:
+            self._hold.arrived(arriving)
+            await self._hold.hold(arriving)
+        overlapped = not await life.turnstile.wait_for_quiet(before=write)
+        occurrence = life.announce_write(write, str(message["name"]))
+        point = CrashPoint(name=str(message["name"]), occurrence=occurrence, phase=phase)
+        await self._thawed(life, point, lands=life.frozen_at is BoundaryKind.CALL)
+        if self._may_begin(life, point):
+            life.turnstile.begin(write, point.name)
+        self._write_down(life, point, Injector.PYTHON, message=message, overlapped=overlapped)
+        await self._stand(life, point, lands=life.frozen_at is BoundaryKind.CALL)
+
+    @staticmethod
+    def _may_begin(life: Life, point: CrashPoint) -> bool:
+        """A write whose `committing` is struck never begins, so nobody has to wait for it to land."""
+        return life.fault is None or life.fault.point != point or life.struck.is_set()
+
+    # ---------------------------------------------------------------- common
+
+    def _arrived(self, point: CrashPoint) -> None:
+        if self._hold is not None:
+            self._hold.arrived(str(point))
+
+    async def _thawed(self, life: Life, point: CrashPoint, *, lands: bool = False) -> None:
+        """Stand as long as the life is frozen; durable writes that land may pass."""
+        if life.frozen_at is not None and not lands and not life.dead:
+            life.parked.append(str(point))
+            await life.freed.wait()
+        if life.dead:
+            raise Severed
+
+    async def _stand(self, life: Life, point: CrashPoint, *, lands: bool = False) -> None:
+        """Be struck if this is the point, else stand only as long as the life is frozen."""
+        if life.fault is not None and life.fault.point == point and not life.struck.is_set():
+            life.struck.set()
+            life.frozen_at = point.boundary.kind
+            life.strike = asyncio.ensure_future(self._strike(life, point))
+            await life.freed.wait()
+            if life.dead:
+                raise Severed
+            return
+        await self._thawed(life, point, lands=lands)
+
+    def _write_down(
+        self,
+        life: Life,
+        point: CrashPoint,
+        source: Injector,
+        *,
+        attempt: int | None = None,
+        message: Announcement | None = None,
+        overlapped: bool = False,
+    ) -> None:
+        said = message or {}
+        self._recorder.record(
+            BoundaryReached,
+            incarnation=life.incarnation,
+            name=point.name,
+            occurrence=point.occurrence,
+            phase=point.phase,
+            boundary_kind=point.boundary.kind,
+            source=source,
+            attempt=attempt,
+            thread=str(said.get("thread", "")),
+            blocks_loop=bool(said.get("blocks_loop", False)),
+            overlapped=overlapped,
+            store_digest=self._store.digest(),
+        )
+
+    def _once(self, what: str, kind: type[EgressAttempted | WroteOutside | Note], life: Life, **values: object) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            self._recorder.record(kind, incarnation=life.incarnation, **values)

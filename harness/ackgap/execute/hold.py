@@ -1,0 +1,49 @@
+"""Proof of a mode by holding one durable write: does the worker go on meanwhile, or does it wait?
+
+This is how `sync` and `async` durability are told apart from outside: nothing in the worker is asked for its mode.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+
+from ackgap.scenario.scenario import HoldProof
+
+__all__ = ["HoldObservation"]
+
+WAIT_LIMIT_S = 1.5
+"""Real seconds without a step after which a worker counts as waiting."""
+
+
+class HoldObservation:
+    """Watches one run for what a `HoldProof` asks.
+
+    Attributes:
+        outcome: `waits`, `goes_on`, or empty while the point that is to be held has not been reached.
+        concluded: Set once the outcome is known.
+    """
+
+    def __init__(self, proof: HoldProof) -> None:
+        self._proof = proof
+        self._went_on = asyncio.Event()
+        self._holding = False
+        self.outcome = ""
+        self.concluded = asyncio.Event()
+
+    def arrived(self, point: str) -> None:
+        """A thread or request has come to a point; called before anything is held there."""
+        if self._holding and fnmatch.fnmatchcase(point, self._proof.until):
+            self._went_on.set()
+
+    async def hold(self, point: str) -> None:
+        """Hold the thread at the point if it is the one to be held."""
+        if self._holding or not fnmatch.fnmatchcase(point, self._proof.hold):
+            return
+        self._holding = True
+        try:
+            await asyncio.wait_for(self._went_on.wait(), WAIT_LIMIT_S)
+            self.outcome = "goes_on"
+        except TimeoutError:
+            self.outcome = "waits"
+        self.concluded.set()

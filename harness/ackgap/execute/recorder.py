@@ -1,0 +1,45 @@
+"""HistoryRecorder: the one place where the events of a cell get their order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ackgap.model.event import Event
+from ackgap.model.history import History
+
+__all__ = ["HistoryRecorder"]
+
+E = TypeVar("E", bound=Event)
+
+
+class HistoryRecorder:
+    """Appends events; `seq` is their order, `at_s` the real seconds since the cell began.
+
+    Args:
+        watch: Called with each event as it is appended, for live views. It must not raise.
+    """
+
+    def __init__(self, watch: Callable[[Event], None] | None = None) -> None:
+        self._began_s = time.monotonic()
+        self._events: list[Event] = []
+        self._watch = watch
+
+    def record(self, kind: type[E], /, **values: Any) -> E:
+        """Append an event and return it."""
+        at_s = round(time.monotonic() - self._began_s, 6)
+        event = kind(seq=len(self._events) + 1, at_s=at_s, **values)
+        self._events.append(event)
+        if self._watch is not None:
+            self._watch(event)
+        return event
+
+    @property
+    def count(self) -> int:
+        """How many events there are so far."""
+        return len(self._events)
+
+    def history(self) -> History:
+        """Return what has been appended so far."""
+        return History(events=tuple(self._events))

@@ -1,0 +1,86 @@
+"""The digest of the durable store: whether anything was written between two moments.
+
+Files are read as the kernel would give them to the next life, page cache included, since that is what a process
+death leaves behind. SQLite's `-shm` file is left out: it is an index over the write-ahead log that every opener
+rebuilds, and it changes through a memory map without a change of time stamps.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+__all__ = ["DurableStore"]
+
+_IGNORED_SUFFIXES = ("-shm", ".pyc", ".log")
+_IGNORED_DIRECTORIES = frozenset(
+    {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".venv"}
+)
+
+
+class DurableStore:
+    """What the worker leaves to its next life, as a digest.
+
+    Args:
+        directory: The cell's directory.
+        patterns: Globs, relative to the directory, of what belongs to the store; none means everything.
+        outside: Further files or directories.
+    """
+
+    def __init__(self, directory: Path, *, patterns: Iterable[str] = (), outside: Iterable[Path] = ()) -> None:
+        self._directory = directory
+        self._patterns = tuple(patterns)
+        self._outside = tuple(outside)
+        self._known: dict[str, tuple[tuple[int, int, int], bytes]] = {}
+
+    def digest(self) -> str:
+        """Return a digest of names and contents; equal digests mean that nothing durable differs."""
+        total = hashlib.blake2b(digest_size=12)
+        for name, path in self._files():
+            content = self._content(path)
+            if content is not None:
+                total.update(name.encode("utf-8", "surrogateescape"))
+                total.update(b"\0")
+                total.update(content)
+        return total.hexdigest()
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - this runs at every boundary
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            mark = (status.st_ino, status.st_size, status.st_mtime_ns)
+            known = self._known.get(path)
+            if known is not None and known[0] == mark:
+                return known[1]
+            with open(path, "rb") as file:  # noqa: PTH123
+                content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=12)).digest()
+        except OSError:
+            return None
+        self._known[path] = (mark, content)
+        return content
+
+    def _files(self) -> Iterator[tuple[str, str]]:
+        root = str(self._directory)
+        for path in sorted(_walk(root)):
+            name = os.path.relpath(path, root)
+            if not self._patterns or any(fnmatch.fnmatch(name, pattern) for pattern in self._patterns):
+                yield name, path
+        for extra in self._outside:
+            for path in sorted(_walk(str(extra))):
+                yield path, path
+
+
+def _walk(root: str) -> Iterator[str]:
+    if not os.path.isdir(root):  # noqa: PTH112
+        yield root
+        return
+    for directory, names, files in os.walk(root):
+        names[:] = [name for name in names if name not in _IGNORED_DIRECTORIES]
+        for file in files:
+            if not file.endswith(_IGNORED_SUFFIXES):
+                yield os.path.join(directory, file)  # noqa: PTH118

@@ -1,0 +1,520 @@
+"""The supervisor: one cell in, its history out.
+
+It runs the worker, life after life, until the work counts as finished, the worker surfaces its doubt, or the limits
+are reached; it injects the schedule's faults on the way. It decides nothing about right or wrong.
+
+    start life 1 --> (fault strikes: kill, or pause) --> drain what it left --> start life 2 --> ... --> finished
+
+Apart from this module only `process` and `containment` touch processes, and only `gatekeeper` lets anyone go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ackgap.errors import HarnessFailed
+from ackgap.execute import workspace
+from ackgap.execute.channel import Channel
+from ackgap.execute.gatekeeper import Gatekeeper
+from ackgap.execute.hold import HoldObservation
+from ackgap.execute.life import Life, fill
+from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
+from ackgap.execute.recorder import HistoryRecorder
+from ackgap.execute.store import DurableStore
+from ackgap.model.boundary import BoundaryKind, CrashPoint
+from ackgap.model.event import (
+    CheckReported,
+    Event,
+    FaultInjected,
+    GaveUp,
+    IncarnationEnded,
+    IncarnationStarted,
+    InDoubtSurfaced,
+    Note,
+    Settling,
+    WorkFinished,
+)
+from ackgap.model.history import History
+from ackgap.model.matrix import Variant
+from ackgap.model.schedule import FaultKind, Schedule
+from ackgap.scenario.scenario import AxisValue, HoldProof, Scenario
+from ackgap.target.clock import VirtualClock
+from ackgap.target.ledger import Numbering
+from ackgap.target.profile import Profile
+from ackgap.target.service import TargetService
+
+__all__ = ["Order", "Supervisor", "Surroundings"]
+
+_INJECTOR_PATH = Path(__file__).parent.parent / "worker" / "path"
+_POLL_S = 0.25
+_CHECK_LIMIT_S = 60.0
+_IN_DOUBT_EXIT_LIMIT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a slot lends to a cell: the same paths and addresses from cell to cell.
+
+    Attributes:
+        directory: The cell's directory is `work` in it, its scratch directory `tmp`, its channel `c`.
+        targets: Services by the scenario's names for them, listening.
+        run_token: In the environment of every process of the run, to find orphans by.
+        outside: State that lies outside the cell, saved before the run.
+        guard_egress: Refuse connections to other machines inside Python workers.
+    """
+
+    directory: Path
+    targets: Mapping[str, TargetService]
+    run_token: str
+    outside: workspace.OutsideState | None = None
+    guard_egress: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Which cell to run, and how.
+
+    Attributes:
+        profiles: Profile of each target.
+        drift: How far the model's wording is moved from the first probe's.
+        probe: The undisturbed run: a life that fails is not restarted.
+        hold: What to hold, in a run that proves a mode.
+    """
+
+    scenario: Scenario
+    variant: Variant
+    schedule: Schedule
+    profiles: Mapping[str, Profile]
+    drift: int = 0
+    probe: bool = False
+    hold: HoldProof | None = None
+
+
+class Supervisor:
+    """Runs one cell.
+
+    Args:
+        order: What to run.
+        surroundings: Where.
+        watch: Called with each event as it happens.
+    """
+
+    def __init__(
+        self, order: Order, surroundings: Surroundings, *, watch: Callable[[Event], None] | None = None
+    ) -> None:
+        self._order = order
+        self._spec = order.scenario.worker
+        self._limits = order.scenario.limits
+        self._surroundings = surroundings
+        self._values: tuple[AxisValue, ...] = order.scenario.values_of(order.variant)
+        self._directory = surroundings.directory / "work"
+        self._scratch = surroundings.directory / "tmp"
+        self._recorder = HistoryRecorder(watch)
+        self._clock = VirtualClock()
+        self._store = DurableStore(self._directory, patterns=self._spec.store, outside=self._spec.external_state)
+        self._hold = HoldObservation(order.hold) if order.hold else None
+        self._gatekeeper = Gatekeeper(
+            recorder=self._recorder,
+            store=self._store,
+            targets={
+                f"{host}:{service.port}": service
+                for service in surroundings.targets.values()
+                for host in ("127.0.0.1", "localhost")
+            },
+            strike=self._strike,
+            hold=self._hold,
+        )
+        self._channel = Channel(
+            surroundings.directory / "c",
+            life_of=self._gatekeeper.life_of,
+            greeted=self._gatekeeper.greeted,
+            announced=self._gatekeeper.announced,
+        )
+        self._lives: list[Life] = []
+
+    async def run(self) -> History:
+        """Run the cell and return its history.
+
+        Raises:
+            AckgapError: The worker cannot be started, or the cell not be prepared.
+        """
+        self._prepare()
+        await self._channel.open()
+        try:
+            await self._live_on()
+            await self._run_checks()
+        finally:
+            await self._clear_away()
+        return self._recorder.history()
+
+    @property
+    def hold_outcome(self) -> str:
+        """What the hold proof showed: `waits`, `goes_on`, or empty."""
+        return self._hold.outcome if self._hold else ""
+
+    # ------------------------------------------------------------- preparing
+
+    def _prepare(self) -> None:
+        if self._surroundings.outside is not None:
+            self._surroundings.outside.restore()
+        workspace.fresh_copy(self._spec.directory, self._directory, limit_bytes=self._limits.copy_bytes)
+        workspace.fresh_copy(None, self._scratch, limit_bytes=0)
+        if self._spec.reset is not None:
+            self._reset(self._spec.reset)
+        protections = {name: chosen for value in self._values for name, chosen in value.protections.items()}
+        numbers = Numbering()
+        for target in self._order.scenario.targets:
+            profile = self._order.profiles[target.name]
+            self._surroundings.targets[target.name].begin(
+                profile=profile,
+                protection=protections.get(target.name) or target.protection or profile.default_protection,
+                settings=target.settings,
+                reads=target.reads,
+                recorder=self._recorder,
+                gate=self._gatekeeper,
+                clock=self._clock,
+                drift=self._order.drift,
+                numbers=numbers,
+            )
+
+    def _reset(self, command: tuple[str, ...]) -> None:
+        done = subprocess.run(
+            command, cwd=self._spec.directory, capture_output=True, text=True, timeout=_CHECK_LIMIT_S, check=False
+        )
+        if done.returncode != 0:
+            raise HarnessFailed(
+                f"the reset command failed with exit status {done.returncode}: {(done.stderr or done.stdout)[-300:]}",
+                where=shlex.join(command),
+                next_step="it has to succeed before every cell; run it by hand to see why it does not",
+            )
+
+    def _environment(self, token: str) -> dict[str, str]:
+        names = self._placeholders()
+        env = {name: value for name, value in os.environ.items() if not name.startswith("ACKGAP_")}
+        env.update({name: fill(value, names) for name, value in self._spec.env.items()})
+        for value in self._values:
+            env.update({name: fill(text, names) for name, text in value.env.items()})
+        env["TMPDIR"] = str(self._scratch)
+        env["ACKGAP_RUN"] = self._surroundings.run_token
+        env[TOKEN_VARIABLE] = token
+        if self._spec.python_injector:
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_INJECTOR_PATH), env.get("PYTHONPATH", "")]))
+            env["ACKGAP_CHANNEL"] = str(self._channel.path)
+            env["ACKGAP_CONFIG"] = json.dumps(
+                {
+                    "workspace": str(self._directory),
+                    "targets": {
+                        f"{host}:{service.port}": name
+                        for name, service in self._surroundings.targets.items()
+                        for host in ("127.0.0.1", "localhost")
+                    },
+                    "allow_hosts": list(self._spec.allow_hosts),
+                    "allow_write": list(self._spec.allow_write),
+                    "scratch": [str(self._scratch), *map(str, self._spec.external_state)],
+                    "clock_offset_s": self._clock.offset_s,
+                    "guard_egress": self._surroundings.guard_egress,
+                }
+            )
+        return env
+
+    def _placeholders(self) -> dict[str, str]:
+        return {
+            f"{name}.{part}": text
+            for name, service in self._surroundings.targets.items()
+            for part, text in (("url", service.url), ("host", "127.0.0.1"), ("port", str(service.port)))
+        }
+
+    def _command(self, incarnation: int) -> tuple[str, ...]:
+        command, resume = self._spec.command, self._spec.resume_command
+        for value in self._values:
+            command = value.command or command
+            resume = value.resume_command or resume
+        chosen = resume if resume is not None and incarnation > 1 else command
+        names = self._placeholders()
+        return tuple(fill(argument, names) for argument in chosen)
+
+    # ---------------------------------------------------------- life by life
+
+    async def _live_on(self) -> None:
+        restarts = 0
+        while True:
+            life = self._start_life()
+            if await self._live(life) == "paused":
+                await self._overlap(life)
+                return
+            struck_dead = life.struck.is_set() and life.process.signal == signal.SIGKILL
+            finished = await self._after(life)
+            if finished or self._concluded():
+                return
+            if not struck_dead:
+                restarts += 1
+                if restarts > (0 if self._order.probe else self._limits.restarts):
+                    self._give_up(life)
+                    return
+
+    def _start_life(self) -> Life:
+        incarnation = len(self._lives) + 1
+        process = WorkerProcess(
+            token=secrets.token_hex(16),
+            output_bytes=self._limits.output_bytes,
+            in_doubt_when=self._spec.in_doubt_when,
+        )
+        life = Life(
+            incarnation=incarnation,
+            token=process.token,
+            process=process,
+            fault=self._order.schedule.fault_in(incarnation),
+        )
+        self._gatekeeper.admit(life)
+        command = self._command(incarnation)
+        digest = self._store.digest()
+        pid = process.start(command, directory=self._directory, env=self._environment(life.token))
+        self._lives.append(life)
+        alive = frozenset(other.process.pid for other in self._lives if not other.dead)
+        for other in self._lives:
+            other.process.lives_beside(alive - {other.process.pid})
+        self._recorder.record(
+            IncarnationStarted,
+            incarnation=incarnation,
+            pid=pid,
+            command=command,
+            clock_offset_s=self._clock.offset_s,
+            store_digest=digest,
+        )
+        return life
+
+    async def _live(self, life: Life) -> str:
+        """Wait until the life is over, paused, finished by the user's own command, or out of time; say which."""
+        exited = asyncio.ensure_future(life.process.exited.wait())
+        paused = asyncio.ensure_future(life.paused.wait())
+        ends_s = asyncio.get_running_loop().time() + self._limits.life_s
+        poll_s = _POLL_S if self._spec.finished_when or self._spec.in_doubt_when or self._hold else self._limits.life_s
+        try:
+            while True:
+                left_s = ends_s - asyncio.get_running_loop().time()
+                await asyncio.wait(
+                    (exited, paused), timeout=max(0.0, min(left_s, poll_s)), return_when=asyncio.FIRST_COMPLETED
+                )
+                if paused.done():
+                    return "paused"
+                if exited.done():
+                    return "exited"
+                if self._hold is not None and self._hold.concluded.is_set():
+                    return "concluded"
+                if life.process.in_doubt_text is not None and life.strike is None:
+                    await asyncio.wait((exited,), timeout=_IN_DOUBT_EXIT_LIMIT_S)
+                    return "in doubt"
+                if self._spec.finished_when and await self._user_says_finished():
+                    return "finished"
+                if left_s <= 0:
+                    life.overdue = True
+                    return "overdue"
+        finally:
+            exited.cancel()
+            paused.cancel()
+
+    async def _after(self, life: Life) -> bool:
+        """End what is left of a life, write down how it ended, and say whether the work counts as finished."""
+        by_harness = not life.process.exited.is_set() or life.strike is not None
+        if life.strike is not None:
+            await life.strike
+        left_alone = life.process.exit_code == 0 and not by_harness
+        if left_alone:
+            await self._tree_empty(life)
+        outlived = len([pid for pid in life.process.pids() if pid != life.process.pid])
+        in_flight = sum(service.requests_in_flight() for service in self._surroundings.targets.values())
+        await life.process.kill()
+        await life.process.output_drained()
+        life.die()
+        await self._drain(life)
+        self._recorder.record(
+            IncarnationEnded,
+            incarnation=life.incarnation,
+            exit_code=life.process.exit_code,
+            signal=life.process.signal,
+            by_harness=by_harness,
+            leftover_count=outlived or life.outlived,
+            store_digest=self._store.digest(),
+            output_tail=life.process.output_tail[-4000:],
+        )
+        if life.fault is not None and life.struck.is_set() and life.fault.down_s:
+            self._clock.advance(life.fault.down_s)
+        return await self._finished(life, clean=left_alone and not outlived and not in_flight)
+
+    async def _finished(self, life: Life, *, clean: bool) -> bool:
+        if life.process.in_doubt_text is not None and not life.struck_dead:
+            self._recorder.record(InDoubtSurfaced, incarnation=life.incarnation, text=life.process.in_doubt_text)
+            return True
+        if self._spec.finished_when is not None:
+            if await self._user_says_finished():
+                self._recorder.record(
+                    WorkFinished, incarnation=life.incarnation, how=f"`{shlex.join(self._spec.finished_when)}` says so"
+                )
+                return True
+            return False
+        if clean:
+            self._recorder.record(WorkFinished, incarnation=life.incarnation, how="the worker exited with status 0")
+        return clean
+
+    def _concluded(self) -> bool:
+        """Whether there is nothing more to learn: the mode is proven, or a life was out of time."""
+        if self._hold is not None and self._hold.concluded.is_set():
+            return True
+        last = self._lives[-1]
+        if last.overdue:
+            self._give_up(last)
+        return last.overdue
+
+    async def _tree_empty(self, life: Life) -> None:
+        """Wait for children that outlive a worker which exited with status 0, within the life's time."""
+        ends_s = asyncio.get_running_loop().time() + self._limits.life_s
+        while any(pid != life.process.pid for pid in life.process.living()):
+            if asyncio.get_running_loop().time() > ends_s:
+                return
+            await asyncio.sleep(0.005)
+
+    async def _overlap(self, paused: Life) -> None:
+        """A later life takes over while an earlier one is stopped; then the earlier one wakes up."""
+        if paused.fault is not None and paused.fault.down_s:
+            self._clock.advance(paused.fault.down_s)
+        restarts = 0
+        while True:
+            heir = self._start_life()
+            await self._live(heir)
+            finished = await self._after(heir)
+            if finished or heir.overdue or restarts >= self._limits.restarts:
+                break
+            restarts += 1
+        paused.process.wake()
+        paused.thaw()
+        self._recorder.record(Note, code="woken", text=f"life {paused.incarnation} woke up", incarnation=1)
+        await self._live(paused)
+        await self._after(paused)
+        if not finished:
+            self._give_up(heir)
+
+    def _give_up(self, life: Life) -> None:
+        tail = life.process.output_tail.strip().splitlines()
+        last_line = f"; it last printed: {tail[-1][:300]}" if tail else ""
+        if life.overdue:
+            reason = "waiting"
+            text = f"life {life.incarnation} was still running after {self._limits.life_s:g} s{last_line}"
+        else:
+            reason = "crash_loop"
+            code = life.process.exit_code
+            how = f"exit status {code}" if code is not None else f"signal {life.process.signal}"
+            count = len(self._lives)
+            text = f"{count} {'life' if count == 1 else 'lives'}, the last ended by itself with {how}{last_line}"
+        self._recorder.record(GaveUp, reason=reason, text=text)
+
+    async def _drain(self, life: Life) -> None:
+        await self._channel.drain(life.incarnation)
+        for service in self._surroundings.targets.values():
+            await service.drain(life.incarnation)
+
+    # --------------------------------------------------------------- faults
+
+    async def _strike(self, life: Life, point: CrashPoint) -> None:
+        assert life.fault is not None
+        began_s = asyncio.get_running_loop().time()
+        settling = await self._settle(life)
+        settle_s = asyncio.get_running_loop().time() - began_s
+        self._recorder.record(
+            FaultInjected,
+            incarnation=life.incarnation,
+            fault=str(life.fault),
+            settling=settling,
+            settle_s=round(settle_s, 4),
+            parked_siblings=tuple(life.parked),
+            store_digest=self._store.digest(),
+        )
+        if life.fault.kind is FaultKind.PAUSE:
+            life.process.pause()
+            life.paused.set()
+            return
+        life.struck_dead = True
+        life.outlived = await life.process.kill()
+        life.die()
+
+    async def _settle(self, life: Life) -> Settling:
+        """Let durable writes in flight land, where a hook can tell; else watch the store until it is quiet."""
+        if life.has_injector:
+            proven = await life.turnstile.wait_for_quiet(limit_s=self._limits.settle_s)
+            return Settling.SETTLED if proven else Settling.UNSETTLED
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + self._limits.settle_s
+        digest, quiet_since_s = self._store.digest(), loop.time()
+        while loop.time() < ends_s:
+            await asyncio.sleep(self._limits.quiet_s / 5)
+            seen = self._store.digest()
+            if seen != digest:
+                digest, quiet_since_s = seen, loop.time()
+            elif loop.time() - quiet_since_s >= self._limits.quiet_s:
+                return Settling.QUIET_OBSERVED
+        return Settling.UNSETTLED
+
+    # ------------------------------------------------- the user's own commands
+
+    async def _user_says_finished(self) -> bool:
+        assert self._spec.finished_when is not None
+        code, _ = await self._run_command(self._spec.finished_when, {})
+        return code == 0
+
+    async def _run_checks(self) -> None:
+        if not self._order.scenario.checks or self._hold is not None:
+            return
+        path = self._scratch / "ackgap-history.jsonl"
+        lines = (json.dumps(event) for event in self._recorder.history().to_json())
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        for check in self._order.scenario.checks:
+            code, text = await self._run_command(check.command, {"ACKGAP_HISTORY": str(path)})
+            passed = {0: True, 1: False}.get(code)
+            self._recorder.record(
+                CheckReported, name=check.name, passed=passed, text=text.strip()[-2000:], verdict=check.verdict
+            )
+
+    async def _run_command(self, command: tuple[str, ...], extra: Mapping[str, str]) -> tuple[int, str]:
+        """Run a command of the user's in the cell; exit status -1 means that it could not be run or never ended."""
+        env = {**self._environment(""), **extra}
+        for name in ("ACKGAP_CHANNEL", "ACKGAP_CONFIG", TOKEN_VARIABLE):
+            env.pop(name, None)
+        names = self._placeholders()
+        arguments = [fill(argument, names) for argument in command]
+        if arguments[0] == "python":
+            arguments[0] = sys.executable
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *arguments,
+                cwd=self._directory,
+                env=env,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+        except OSError as error:
+            return -1, str(error)
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), _CHECK_LIMIT_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return -1, f"no answer within {_CHECK_LIMIT_S:g} s"
+        return process.returncode if process.returncode is not None else -1, output.decode("utf-8", "replace")
+
+    async def _clear_away(self) -> None:
+        for life in self._lives:
+            if not life.dead:
+                await life.process.kill()
+                life.die()
+                await self._drain(life)
+        await self._channel.close()

@@ -1,0 +1,79 @@
+"""Turnstile: the durable writes of one life, let through one at a time in the order in which they were asked for.
+
+An engine that writes in the background has several durable writes, or a write and a call, under way at once; which
+lands first is a race. Every order that the turnstile makes is one that the engine could have taken, and it is the
+same one in every run. Writes that wait for each other (a wait longer than `OVERLAP_LIMIT_S`) are let through
+together, and the history says `overlapped`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+__all__ = ["OVERLAP_LIMIT_S", "Turnstile", "Write"]
+
+OVERLAP_LIMIT_S = 0.5
+
+Write = tuple[int, int]
+"""Process id, and number of a durable write in that process in the order in which the engine asked for it."""
+
+
+class Turnstile:
+    """Knows which durable writes are asked for and which are under way."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[Write, str] = {}
+        self._asked_for: dict[int, frozenset[int]] = {}
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    @property
+    def under_way(self) -> tuple[str, ...]:
+        """Names of the durable writes that have begun and not landed."""
+        return tuple(self._under_way.values())
+
+    def told(self, pid: int, pending: Iterable[int]) -> None:
+        """Take note of the writes that a process has handed to a background executor and not begun."""
+        numbers = frozenset(pending)
+        if self._asked_for.get(pid, frozenset()) != numbers:
+            self._asked_for[pid] = numbers
+            self._wake_waiters()
+
+    def begin(self, write: Write, name: str) -> None:
+        """A write has been let through."""
+        self._under_way[write] = name
+
+    def land(self, write: Write) -> None:
+        """A write has landed."""
+        if self._under_way.pop(write, None) is not None:
+            self._wake_waiters()
+
+    def is_quiet(self, *, before: Write | None = None) -> bool:
+        """Whether no durable write is under way or asked for; with `before`, none that was asked for earlier."""
+        if any(write != before for write in self._under_way):
+            return False
+        return not any(
+            before is None or (pid == before[0] and number < before[1])
+            for pid, numbers in self._asked_for.items()
+            for number in numbers
+        )
+
+    async def wait_for_quiet(self, *, before: Write | None = None, limit_s: float = OVERLAP_LIMIT_S) -> bool:
+        """Wait until `is_quiet`; return whether that came about within `limit_s` real seconds."""
+        try:
+            async with asyncio.timeout(limit_s):
+                while not self.is_quiet(before=before):
+                    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                    self._waiters.add(waiter)
+                    try:
+                        await waiter
+                    finally:
+                        self._waiters.discard(waiter)
+        except TimeoutError:
+            return False
+        return True
+
+    def _wake_waiters(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)

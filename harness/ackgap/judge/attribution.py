@@ -1,0 +1,130 @@
+"""Attribution: who could have prevented a finding, read off the attempts that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ackgap.judge.case import Case
+from ackgap.model.event import AttemptReceived, EffectApplied
+from ackgap.model.expectation import OperationFacts
+from ackgap.model.verdict import Attribution
+
+__all__ = ["attribute"]
+
+
+def attribute(case: Case, operation: str, effects: Sequence[EffectApplied]) -> Attribution:
+    """Return who could have prevented that these effects are so many; without effects, that they are missing."""
+    facts = case.facts(operation)
+    if not effects:
+        return _of_missing()
+    attempts = [case.history.attempt(effect.attempt) for effect in effects]
+    keys = [attempt.key for attempt in attempts]
+    sent = all(key is not None for key in keys)
+    stable = len(set(keys)) == 1 if sent else None
+    honours = bool(facts is not None and facts.honours_keys)
+    exceeded = _window_exceeded(facts, effects) if stable and honours else None
+    restarted = len({effect.incarnation for effect in effects}) > 1
+    preventable = ["worker"] if not (stable and not honours) else []
+    if not honours and not _offers_protection(facts):
+        preventable.append("target")
+    return Attribution(
+        key_sent=sent,
+        key_stable=stable,
+        target_honours_keys=honours,
+        window_exceeded=exceeded,
+        worker=_worker(sent=sent, stable=stable, attempts=attempts),
+        engine=_engine(restarted=restarted),
+        target=_target(facts, honours=honours, sent=sent, stable=stable, exceeded=exceeded),
+        preventable_by=tuple(preventable or ["target"]),
+        fix=_fix(facts, sent=sent, stable=stable, honours=honours, exceeded=exceeded),
+    )
+
+
+def _of_missing() -> Attribution:
+    return Attribution(
+        worker="considered the work finished although the action had not happened",
+        engine="had recorded the step as done, or did not come back to it",
+        target="never received a request that it could have applied",
+        preventable_by=("worker", "engine"),
+        fix="Record a step only after its call has returned, and resume whenever a checkpoint exists, not only when "
+        "the engine names a next step.",
+    )
+
+
+def _window_exceeded(facts: OperationFacts | None, effects: Sequence[EffectApplied]) -> bool:
+    if facts is None or facts.key_window_s is None:
+        return False
+    return effects[-1].clock_s - effects[0].clock_s >= facts.key_window_s
+
+
+def _offers_protection(facts: OperationFacts | None) -> bool:
+    return facts is not None and (facts.honours_natural_key or bool(facts.could_protect))
+
+
+def _worker(*, sent: bool, stable: bool | None, attempts: Sequence[AttemptReceived]) -> str:
+    if not sent:
+        some = any(attempt.key is not None for attempt in attempts)
+        return "sent an idempotency key on some attempts only" if some else "sent no idempotency key"
+    if stable:
+        return "sent the same idempotency key each time"
+    if len({attempt.payload_digest for attempt in attempts}) > 1:
+        return "sent another idempotency key each time, and its payload had changed as well"
+    return "sent another idempotency key each time"
+
+
+def _engine(*, restarted: bool) -> str:
+    if restarted:
+        return "ran the step again, since nothing had recorded that it was done: at least once, as documented"
+    return "took no part: the repeats came from one life"
+
+
+def _target(
+    facts: OperationFacts | None, *, honours: bool, sent: bool, stable: bool | None, exceeded: bool | None
+) -> str:
+    if honours:
+        if not sent:
+            return "honours idempotency keys and got none"
+        if not stable:
+            return "honours idempotency keys; different keys are different requests"
+        if exceeded:
+            return f"had forgotten the key: it remembers keys for {_duration(facts)}"
+        return "honours idempotency keys and still applied the repeat"
+    if facts is not None and facts.honours_natural_key:
+        return "looks for an existing object of the same kind; the repeat did not look the same to it"
+    if facts is not None and facts.could_protect:
+        return f"was run without protection; it offers {', '.join(facts.could_protect)}"
+    return "has no protection against repeats"
+
+
+def _fix(facts: OperationFacts | None, *, sent: bool, stable: bool | None, honours: bool, exceeded: bool | None) -> str:
+    if exceeded:
+        return "Look the object up before repeating a request that is older than the key's window."
+    if not honours:
+        offered = ", ".join(facts.could_protect) if facts is not None else ""
+        if facts is not None and facts.honours_natural_key:
+            return "Send what the target recognises a repeat by exactly as before, chosen before the model speaks."
+        if offered:
+            return (
+                f"The target can protect you ({offered}): turn that on, and send a key chosen before the model speaks, "
+                "for example from workflow id and step."
+            )
+        return "The target cannot recognise a repeat: look for the object before creating it, or ask a human."
+    if not sent:
+        return (
+            "Choose an idempotency key before the model speaks, for example from workflow id and step, and send it "
+            "with the request. A key made from the text would change between two lives."
+        )
+    if not stable:
+        return (
+            "Make the key from what does not change when the model rewords itself: workflow id and step, "
+            "not the payload, the time or a random number."
+        )
+    return "Report this to the target's maintainers, with the two requests."
+
+
+def _duration(facts: OperationFacts | None) -> str:
+    window_s = facts.key_window_s if facts is not None and facts.key_window_s is not None else 0.0
+    for unit_s, name in ((3600, "hours"), (60, "minutes")):
+        if window_s >= unit_s and window_s % unit_s == 0:
+            return f"{window_s / unit_s:g} {name}"
+    return f"{window_s:g} seconds"

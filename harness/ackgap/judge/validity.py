@@ -1,0 +1,93 @@
+"""Whether the run proves anything: the rules against empty success."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from ackgap.judge.case import Case
+from ackgap.model.event import ClientGaveUp, InjectorReady, Note, Settling
+from ackgap.model.schedule import Fault, FaultKind
+from ackgap.model.verdict import Finding, VerdictKind
+
+__all__ = ["validity"]
+
+
+def validity(case: Case) -> Iterator[Finding]:
+    """Yield an `inconclusive` finding for each reason for which the run proves nothing."""
+    history = case.history
+    if not history.attempts:
+        yield _inconclusive("no_attempts", "no request reached any target")
+    for planned in case.schedule.faults:
+        yield from _struck(case, planned)
+    for event in history.of(ClientGaveUp):
+        yield _inconclusive(
+            "client_gave_up",
+            f"the worker closed the connection of attempt {event.attempt} while it was parked, so parking changed "
+            "what it did; give its client a longer timeout",
+            event.seq,
+        )
+    for text in case.expectation.nondeterministic:
+        yield _inconclusive("nondeterministic", f"two undisturbed runs differ: {text}")
+    for note in history.of(Note):
+        if note.code == "stray_connection":
+            yield Finding(kind=None, code=note.code, summary=note.text, evidence=(note.seq,))
+    yield from _blocked(case)
+    yield from _clock(case)
+
+
+def _struck(case: Case, planned: Fault) -> Iterator[Finding]:
+    fault = next((event for event in case.history.faults if event.incarnation == planned.incarnation), None)
+    if fault is None:
+        yield _inconclusive("not_reached", f"life {planned.incarnation} never came to {planned.point}")
+        return
+    if fault.settling is Settling.UNSETTLED:
+        yield _inconclusive(
+            "unsettled",
+            f"the durable store was still being written {fault.settle_s:g} s after {planned.point} was reached",
+            fault.seq,
+        )
+    if planned.kind is not FaultKind.KILL:
+        return
+    end = case.history.ends.get(planned.incarnation)
+    if end is None or end.signal != signal.SIGKILL:
+        how = "is not known to have ended" if end is None else f"ended with exit status {end.exit_code}"
+        if end is not None and end.signal is not None:
+            how = f"ended with signal {end.signal}"
+        yield _inconclusive("kill_did_not_land", f"life {planned.incarnation} {how}, not by SIGKILL", fault.seq)
+    elif end.store_digest != fault.store_digest:
+        yield _inconclusive(
+            "store_changed_at_death",
+            f"the durable store changed between {planned.point} and death, so the cell raced a write",
+            fault.seq,
+            end.seq,
+        )
+
+
+def _blocked(case: Case) -> Iterator[Finding]:
+    blocking = [event for event in case.history.passages if event.blocks_loop]
+    if blocking:
+        names = ", ".join(sorted({event.name for event in blocking})[:3])
+        yield Finding(
+            kind=None,
+            code="blocks_event_loop",
+            summary=f"parking at {names} also parks every other task of the same event loop: the call is synchronous",
+            evidence=tuple(event.seq for event in blocking[:5]),
+        )
+
+
+def _clock(case: Case) -> Iterator[Finding]:
+    moved = [fault for fault in case.schedule.faults if fault.down_s]
+    if not moved:
+        return
+    later = [event for event in case.history.of(InjectorReady) if event.incarnation > moved[0].incarnation]
+    if not later or not all(event.clock_moved for event in later):
+        yield Finding(
+            kind=None,
+            code="worker_clock_unmoved",
+            summary="the targets' clock moved and the worker's did not: the worker clock unmoved, read time-outs with care",
+        )
+
+
+def _inconclusive(code: str, summary: str, *evidence: int) -> Finding:
+    return Finding(kind=VerdictKind.INCONCLUSIVE, code=code, summary=summary, evidence=evidence)
