@@ -14,6 +14,7 @@ from ackgap.model.verdict import SEVERITY, Colour, Finding, VerdictKind
 from ackgap.report.store import RowInfo, Run, RunInfo
 
 __all__ = [
+    "WORST_FIRST",
     "Column",
     "FindingGroup",
     "Merged",
@@ -24,7 +25,7 @@ __all__ = [
     "variant_gap",
 ]
 
-_WORST_FIRST = (
+WORST_FIRST = (
     *(kind for kind in SEVERITY if kind.colour is Colour.RED),
     VerdictKind.INCONCLUSIVE,
     VerdictKind.IN_DOUBT,
@@ -107,7 +108,7 @@ class Merged:
     @property
     def kind(self) -> VerdictKind:
         """The worst verdict; a cell that proves nothing weighs more than a good one."""
-        return min((result.verdict.kind for result in self.results), key=_WORST_FIRST.index)
+        return min((result.verdict.kind for result in self.results), key=WORST_FIRST.index)
 
     @property
     def mixed(self) -> bool:

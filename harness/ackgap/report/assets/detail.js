@@ -1,0 +1,215 @@
+// One cell: its story, who could have prevented it, the ledger, the payloads, the way to see it again.
+async function load(number) {
+  const text = byId(`h${number}`).textContent;
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+let opening = 0;
+async function open(number, members, { focus = true } = {}) {
+  const turn = ++opening;
+  state.selected = number;
+  state.members = members || [number];
+  let detail;
+  try {
+    detail = await load(number);
+  } catch (problem) {
+    detail = { broken: String(problem), findings: [], history: [], effects: {}, incarnations: 0 };
+  }
+  if (turn !== opening) return;
+  const wasOpen = document.body.classList.contains("open");
+  const sheet = byId("sheet");
+  sheet.hidden = false;
+  document.body.classList.add("open");
+  if (!wasOpen) drawMatrix();
+  drawSheet(number, detail);
+  markSelected();
+  sheet.scrollTop = 0;
+  const fragment = `#cell=${encodeURIComponent(cellId(number))}`;
+  if (location.hash !== fragment) history.replaceState(null, "", fragment);
+  const button = document.querySelector('button.cell[aria-selected="true"]');
+  if (button && !wasOpen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
+  if (focus) byId("sheet-title").focus({ preventScroll: true });
+}
+
+function close() {
+  if (state.selected === null) return;
+  opening++;
+  const button = document.querySelector('button.cell[aria-selected="true"]');
+  const at = button && button.dataset.at;
+  state.selected = null;
+  byId("sheet").hidden = true;
+  byId("sheet").replaceChildren();
+  document.body.classList.remove("open");
+  history.replaceState(null, "", location.pathname + location.search);
+  drawMatrix();
+  const back = at && document.querySelector(`button.cell[data-at="${at}"]`);
+  if (back) back.focus();
+}
+
+function drawSheet(number, detail) {
+  const row = D.rows[rowOf(number)], kind = kindOf(number), verdict = D.verdicts[kind];
+  const expectation = D.expectations[D.expectationOf[variantOf(number)]] || { operations: {}, effects: [], paid_counts: {} };
+  const fault = row.phase ? { name: row.name, kind: row.kind, phase: row.phase } : null;
+  const findings = detail.findings;
+  const worst = findings.find((finding) => finding.kind === verdict.id) || findings[0];
+  const sheet = byId("sheet");
+  const parts = [
+    tools(number),
+    el("div", { class: "verdict" }, mark(kind, true), el("h2", { id: "sheet-title", tabindex: "-1" }, headlineOf(number))),
+    pointSentence(row),
+    variantLine(number),
+    state.members.length > 1 ? memberList(number) : null,
+    detail.broken ? el("p", { class: "bad" }, `The details of this cell cannot be read: ${detail.broken}`) : null,
+  ];
+  const place = el("div", { class: "story" });
+  parts.push(place, ...attributionParts(worst), ...otherFindings(findings, worst), ...payloadParts(detail.history, findings));
+  const story = storyOf(detail.history, findings, fault);
+  parts.push(...countParts(story, expectation, detail), ...ledgerParts(story, findings), ...againParts(number, detail, story));
+  sheet.replaceChildren(...parts.filter(Boolean));
+  if (detail.history.length) drawStory(place, story, verdict);
+  else place.append(el("p", { class: "point" }, "No history was kept for this cell."));
+  say(`${cellId(number)}: ${verdict.words}`);
+}
+
+function tools(number) {
+  const button = (text, title, run) => el("button", { type: "button", class: "quiet", "aria-label": title, title, on: { click: run } }, text);
+  const move = (key) => () => {
+    const from = document.querySelector('button.cell[aria-selected="true"]');
+    const next = from && walk(from, key);
+    if (next) next.click();
+  };
+  return el("div", { class: "tools" }, button("←", "Previous column", move("ArrowLeft")), button("→", "Next column", move("ArrowRight")),
+    button("↑", "Previous point", move("ArrowUp")), button("↓", "Next point", move("ArrowDown")),
+    el("span", { class: "where", title: cellId(number) }, cellId(number)), button("Close", "Close (Esc)", close));
+}
+
+function pointSentence(row) {
+  if (!row.phase) return el("p", { class: "point" }, "An undisturbed run: nobody killed the worker.");
+  if (!row.plain) return el("p", { class: "point" }, "Schedule: ", el("span", { class: "mono" }, row.label));
+  return el("p", { class: "point" }, "Killed at ", el("span", { class: "mono" }, `${row.name}#${row.occurrence}`), `, ${row.phase}: ${PHASES[row.phase]}.`);
+}
+
+function variantLine(number) {
+  const values = D.variants[variantOf(number)];
+  if (!values.length) return null;
+  return el("p", { class: "variant" }, values.map((value, axis) => el("span", {}, el("span", {}, D.axes[axis].title),
+    D.axes[axis].values[value].about ? term(D.axes[axis].values[value].name, D.axes[axis].values[value].about) : D.axes[axis].values[value].name)));
+}
+
+function memberList(number) {
+  const folded = D.axes.map((_, axis) => axis).filter((axis) => !state.shown.has(D.axes[axis].name));
+  const differ = folded.filter((axis) => new Set(state.members.map((member) => D.variants[variantOf(member)][axis])).size > 1);
+  return el("div", { class: "members" }, el("p", {}, "This column stands for several variants:"), state.members.map((member) => el("button", {
+    type: "button", class: "chip", "aria-pressed": String(member === number), on: { click: () => open(member, state.members) },
+  }, mark(kindOf(member)), differ.map((axis) => D.axes[axis].values[D.variants[variantOf(member)][axis]].name).join(", "))));
+}
+
+function drawStory(place, story, verdict) {
+  let unfolded = false;
+  const foldable = folded(story.steps, false).some((step) => step.kind === "more");
+  const toggle = el("button", { type: "button", class: "quiet" });
+  const draw = () => {
+    toggle.textContent = unfolded ? "Only what matters" : "Every step";
+    toggle.setAttribute("aria-pressed", String(unfolded));
+    const picture = sequence(story, { width: Math.max(560, place.clientWidth - 64), unfolded, unfold, label: `Sequence of ${plural(story.lives.length, "life", "lives")}, ending ${verdict.words}. The ledger below tells the same.` });
+    place.replaceChildren(el("div", { class: "story-tools" }, foldable ? toggle : null), picture);
+  };
+  const unfold = () => { unfolded = !unfolded; draw(); };
+  toggle.addEventListener("click", () => { unfold(); toggle.focus(); });
+  draw();
+}
+
+function attributionParts(finding) {
+  const found = finding && finding.attribution;
+  if (!found) return [];
+  const parts = [];
+  if (found.fix) parts.push(el("div", { class: "fix-box" }, el("h3", {}, "What to do"), el("p", {}, found.fix)));
+  const sides = ["worker", "engine", "target"].filter((side) => found[side] || found.preventable_by.includes(side));
+  if (sides.length) {
+    parts.push(el("h3", {}, "Who could have prevented it"), el("table", { class: "plain" }, el("tbody", {}, sides.map((side) => el("tr", {},
+      el("th", { scope: "row" }, side), el("td", { class: found.preventable_by.includes(side) ? "could" : "couldnt" }, found.preventable_by.includes(side) ? "could have" : "could not"),
+      el("td", {}, found[side]))))));
+  }
+  const facts = [["A key was sent", found.key_sent], ["The key was the same each time", found.key_stable], ["The service honours keys", found.target_honours_keys], ["The key's window had passed", found.window_exceeded]]
+    .filter(([, value]) => value !== null && value !== undefined);
+  if (facts.length) parts.push(el("p", { class: "hint" }, facts.map(([text, value]) => `${text}: ${value ? "yes" : "no"}`).join(" · ")));
+  return parts;
+}
+
+function otherFindings(findings, worst) {
+  const others = findings.filter((finding) => finding !== worst);
+  if (!others.length) return [];
+  return [el("h3", {}, "Also seen"), el("table", { class: "plain" }, el("tbody", {}, others.map((finding) => {
+    const kind = D.verdicts.findIndex((verdict) => verdict.id === finding.kind);
+    return el("tr", {}, el("td", {}, kind < 0 ? "remark" : mark(kind)), el("td", {}, finding.summary));
+  })))];
+}
+
+function countParts(story, expectation, detail) {
+  const rows = new Map();
+  for (const effect of expectation.effects) rows.set(effect.operation, { expected: (rows.get(effect.operation)?.expected || 0) + effect.count, assumed: effect.assumed, declared: effect.declared, seen: 0, paid: false });
+  for (const [operation, count] of Object.entries(expectation.paid_counts)) if (!rows.has(operation)) rows.set(operation, { expected: count, seen: 0, paid: true });
+  for (const [operation, count] of Object.entries(detail.effects)) {
+    if (!rows.has(operation)) rows.set(operation, { expected: 0, seen: 0, paid: false });
+    rows.get(operation).seen = count;
+  }
+  for (const call of story.calls) {
+    const row = rows.get(call.operation);
+    if (!row || !row.paid) continue;
+    row.seen++;
+    row.cost = (row.cost || 0) + (call.cost || 0);
+  }
+  if (!rows.size) return [];
+  return [el("h3", {}, "Expected and seen"), el("table", { class: "plain" },
+    el("thead", {}, el("tr", {}, ["", "undisturbed", "this run", ""].map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, [...rows].map(([operation, row]) => {
+      const facts = expectation.operations[operation];
+      const over = (row.seen - row.expected) * ((facts && facts.price) || 0);
+      const notes = [row.assumed && "count assumed from the undisturbed run", row.declared && "count declared by the scenario",
+        row.paid && row.cost ? `paid: ${money(row.cost, facts)}${over > 0 ? `, ${money(over, facts)} more than undisturbed` : ""}` : ""];
+      return el("tr", { class: !row.paid && row.seen !== row.expected ? "bad" : "" },
+        el("td", {}, facts ? facts.noun[1] : operation), el("td", { class: "num" }, String(row.expected)), el("td", { class: "num" }, String(row.seen)), el("td", { class: "couldnt" }, notes.filter(Boolean).join("; ")));
+    })))];
+}
+
+function money(amount, facts) {
+  return `${amount.toFixed(amount < 0.1 ? 3 : 2)} ${(facts && facts.currency) || ""}`.trim();
+}
+
+const DECISIONS = { applied: "done", read: "answered", replayed: "recognised by its key", existing: "recognised: exists", rejected: "refused", conflict: "refused: in progress", unknown_path: "no such operation", malformed: "unreadable" };
+
+function ledgerParts(story, findings) {
+  if (!story.calls.length) return [];
+  const bad = new Set(findings.filter((finding) => ["duplicate", "phantom", "zombie", "diverged"].includes(finding.kind)).flatMap((finding) => finding.evidence));
+  const names = new Set(findings.map((finding) => finding.operation));
+  const few = story.calls.filter((call) => call.effectful || names.has(call.operation));
+  const shown = few.length ? few : story.calls;
+  const table = (calls) => el("table", { class: "plain" },
+    el("thead", {}, el("tr", {}, ["attempt", "life", "operation", "key", "decision", "object"].map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, calls.map((call) => el("tr", { class: call.effect && bad.has(call.effect.seq) ? "bad" : "" },
+      el("td", { class: "num" }, String(call.attempt)), el("td", { class: "num" }, String(call.life || "?")), el("td", {}, call.operation),
+      el("td", { class: "mono" }, call.key || "none"), el("td", { title: call.rule || "" }, `${DECISIONS[call.decision] || "nothing yet"}${call.status === undefined ? ", not answered" : ""}`), el("td", { class: "mono" }, call.object || "")))));
+  const parts = [el("h3", {}, term("Ledger of the services", GLOSSARY.ledger)), table(shown)];
+  if (shown.length < story.calls.length) parts.push(el("details", {}, el("summary", {}, `All ${story.calls.length} attempts`), table(story.calls)));
+  return parts;
+}
+
+function againParts(number, detail, story) {
+  const facts = [["Lives", String(detail.incarnations)]];
+  const fault = story.steps.find((step) => step.kind === "fault");
+  const end = fault && story.steps.find((step) => step.kind === "end" && step.life === fault.life);
+  if (fault && fault.digest && end && end.digest) {
+    facts.push(["Durable store", fault.digest === end.digest ? `unchanged between the kill and the death (digest ${short(fault.digest, 14)})` : `changed between the kill and the death: ${short(fault.digest, 14)}, then ${short(end.digest, 14)}`]);
+  }
+  if (detail.settling) facts.push(["Writes in flight at the kill", { settled: "none: proven by a hook", "quiet-observed": "none seen for a stated time", unsettled: "perhaps: the kill raced the engine" }[detail.settling] || detail.settling]);
+  facts.push(["Duration", `${detail.duration_s.toFixed(2)} s`]);
+  if (detail.kept_directory) facts.push(["Files kept in", detail.kept_directory]);
+  const raw = el("details", {}, el("summary", {}, `The ${detail.history.length} events of this run`));
+  raw.addEventListener("toggle", () => {
+    if (raw.open && raw.children.length === 1) raw.append(el("div", { class: "raw", tabindex: "0" }, detail.history.map((event) => JSON.stringify(event)).join("\n")));
+  });
+  return [el("h3", {}, "See it again"), command(detail.replay || ""), el("h3", {}, "About this run"),
+    el("dl", { class: "facts" }, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])), detail.history.length ? raw : null];
+}

@@ -1,0 +1,171 @@
+// The lives of one cell as a sequence diagram.
+const HEIGHT = { life: 46, request: 34, effect: 27, answer: 32, unanswered: 30, call: 30, commit: 34, unsent: 30, unwritten: 36, fault: 38, end: 30, more: 32, say: 28 };
+
+function sequence(story, options) {
+  const steps = folded(story.steps, options.unfolded);
+  const lanes = laneNames(story, steps);
+  const width = Math.max(options.width, lanes.length * 128);
+  const place = (number) => 96 + number * ((width - 96 - 84) / Math.max(1, lanes.length - 1));
+  const xs = new Map(lanes.map((lane, number) => [lane.id, place(number)]));
+  const storeX = xs.get("store");
+  const targetX = (call) => xs.get(call.target) ?? xs.get("others");
+  const workerX = (life) => xs.get(`worker${laneOfLife(story, life)}`);
+  const layers = { back: svg("g"), rest: svg("g"), lives: svg("g"), front: svg("g") };
+  let y = 52;
+  const alive = new Map();
+  const bands = [];
+  const from = new Map();
+  const gapOpen = new Map();
+  for (const step of steps) {
+    if (step.kind === "life" && step.later > 0) y = drawPause(layers, y, width, step.later);
+    const top = y;
+    y += HEIGHT[step.kind];
+    const line = y - 10;
+    const x = workerX(step.life) ?? 96;
+    drawStep(layers.front, step, { x, line, top, width, storeX, targetX, options, lives: story.lives });
+    if (step.kind === "life") { from.set(step.life, line - 4); }
+    if (step.kind === "effect" && step.call) gapOpen.set(step.life, Math.min(gapOpen.get(step.life) ?? Infinity, top + 6));
+    if (step.kind === "commit" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line - 12, false]); gapOpen.delete(step.life); }
+    if (step.kind === "fault" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line + 10, true]); gapOpen.delete(step.life); }
+    if ((step.kind === "fault" && /kill/.test(step.fault)) || (step.kind === "fault" && !/pause/.test(step.fault))) { alive.set(step.life, [from.get(step.life), line]); from.delete(step.life); }
+    if (step.kind === "end" && from.has(step.life)) { alive.set(step.life, [from.get(step.life), line - 2]); from.delete(step.life); }
+  }
+  for (const [life, start] of from) alive.set(life, [start, y]);
+  for (const [life, [start, end]] of alive) layers.lives.append(svg("line", { class: "alive", x1: workerX(life), x2: workerX(life), y1: start, y2: end }));
+  for (const [start, end, cut] of bands) {
+    layers.back.append(svg("rect", { class: "band", x: 4, width: width - 8, y: start, height: end - start, rx: 8 }));
+    if (cut) layers.front.append(svg("text", { class: "gap-text", x: width - 14, y: start + 18, "text-anchor": "end" }, "acknowledgment gap"));
+  }
+  lanes.forEach((lane, number) => {
+    layers.rest.append(svg("line", { class: "rest", x1: place(number), x2: place(number), y1: 34, y2: y + 6, "stroke-dasharray": lane.id.startsWith("worker") ? "2 5" : null }));
+    layers.front.append(svg("text", { class: "lane", x: place(number), y: 22, "text-anchor": "middle" }, short(lane.text, 22)));
+  });
+  const picture = svg("svg", { class: "lives", viewBox: `0 0 ${width} ${y + 14}`, width, height: y + 14, role: "img", "aria-label": options.label },
+    layers.back, layers.rest, layers.lives, layers.front);
+  return picture;
+}
+
+function laneNames(story, steps) {
+  const workers = Math.max(1, ...story.lives.map((life) => laneOfLife(story, life.number) + 1));
+  const lanes = [];
+  for (let number = 0; number < workers; number++) lanes.push({ id: `worker${number}`, text: workers > 1 ? `worker ${"ABCDEF"[number] || number}` : "worker" });
+  const targets = [...new Set(steps.filter((step) => step.call).map((step) => step.call.target))];
+  const full = new Set(steps.filter((step) => step.kind === "request").map((step) => step.call.target));
+  const own = targets.length <= 2 ? targets : targets.filter((target) => full.has(target)).slice(0, 3);
+  if (own.length < targets.length) lanes.push({ id: "others", text: own.length ? "other services" : "services" });
+  lanes.push(...own.map((target) => ({ id: target, text: target })));
+  lanes.push({ id: "store", text: "durable store" });
+  return lanes;
+}
+
+// Lives that overlap stand side by side; lives that follow one another share a lane.
+function laneOfLife(story, number) {
+  const life = story.lives.find((other) => other.number === number);
+  if (!life) return 0;
+  if (life.lane === undefined) {
+    const taken = new Set(life.overlaps.map((other) => laneOfLife(story, other)));
+    life.lane = 0;
+    while (taken.has(life.lane)) life.lane++;
+  }
+  return life.lane;
+}
+
+function drawPause(layers, y, width, seconds) {
+  layers.back.append(svg("rect", { class: "pause", x: 4, width: width - 8, y: y + 8, height: 34, rx: 8 }));
+  layers.front.append(svg("text", { class: "mute", x: 110, y: y + 30 }, `${span(seconds)} pass on the services' clock`));
+  return y + 46;
+}
+
+function span(seconds) {
+  for (const [unit, size] of [["days", 86400], ["hours", 3600], ["minutes", 60]]) {
+    if (seconds >= 2 * size || (unit === "hours" && seconds >= size)) return `${Number((seconds / size).toFixed(1))} ${unit}`;
+  }
+  return `${Number(seconds.toFixed(1))} seconds`;
+}
+
+function arrow(group, x1, x2, y, { bad = false, cut = false } = {}) {
+  const direction = x2 > x1 ? 1 : -1;
+  const end = cut ? x1 + (x2 - x1) * 0.72 : x2 - direction * 2;
+  group.append(svg("line", { class: `arrow${bad ? " bad" : ""}${cut ? " lost-way" : ""}`, x1: x1 + direction * 3, x2: end - (cut ? 0 : direction * 5), y1: y, y2: y }));
+  if (cut) group.append(svg("path", { class: "arrow bad", d: `M${end - 4} ${y - 4}l8 8m0 -8l-8 8` }));
+  else group.append(svg("path", { class: `head${bad ? " bad" : ""}`, d: `M${end} ${y}l${-direction * 8} -4v8z` }));
+}
+
+function label(group, x, y, text, names = "") {
+  group.append(svg("text", { class: names, x, y }, text));
+}
+
+function drawStep(group, step, at) {
+  const { x, line, storeX } = at;
+  const left = x + 14;
+  switch (step.kind) {
+    case "life": {
+      label(group, 8, line - 4, `Life ${step.life}`, "life-name");
+      if (step.life > 1) label(group, left, line - 4, step.recorded ? `starts again; last recorded: ${short(step.recorded, 44)}` : "starts again; nothing was recorded", "mute");
+      break;
+    }
+    case "request": {
+      const target = at.targetX(step.call), bad = Boolean(step.call.effect && step.call.effect.again);
+      arrow(group, x, target, line);
+      const key = step.call.effectful ? ` · ${step.call.key ? `key ${short(step.call.key, 16)}` : "no key"}` : "";
+      label(group, left, line - 7, `${step.call.method} ${short(step.call.path, 24)}${key}`, `code${bad ? " bad" : ""}`);
+      break;
+    }
+    case "effect": {
+      if (!step.call) break;
+      const target = at.targetX(step.call);
+      group.append(svg("circle", { class: `dot ${step.again ? "bad" : "good"}`, cx: target, cy: line - 2, r: 6 }));
+      label(group, target + 13, line + 2.5, `${step.object || "effect"}${step.again ? " again" : ""}`, step.again ? "bad" : "good");
+      break;
+    }
+    case "answer": {
+      const target = at.targetX(step.call);
+      arrow(group, target, x, line);
+      const said = { replayed: "first answer again", existing: "exists already", rejected: "refused", conflict: "being worked on" }[step.call.decision];
+      label(group, left, line - 7, `${step.call.status}${step.call.object ? ` ${step.call.object}` : ""}${said ? ` · ${said}` : ""}`, "code mute");
+      break;
+    }
+    case "unanswered": {
+      arrow(group, at.targetX(step.call), x, line, { cut: true });
+      label(group, left, line - 7, "no answer: its life is over", "mute");
+      break;
+    }
+    case "call": {
+      const target = at.targetX(step.call);
+      arrow(group, x, target, line);
+      label(group, left, line - 7, `${step.call.operation}#${step.call.occurrence} → ${step.call.status ?? "?"}${step.call.object ? ` ${step.call.object}` : ""}`, "code mute");
+      if (step.call.effect) group.append(svg("circle", { class: "dot good", cx: target, cy: line, r: 5 }));
+      break;
+    }
+    case "commit": {
+      arrow(group, x, storeX - 7, line);
+      group.append(svg("rect", { class: "write", x: storeX - 6, y: line - 6, width: 12, height: 12, rx: 2 }));
+      label(group, left, line - 7, `records ${short(step.name, 44)}`, "code mute");
+      break;
+    }
+    case "unwritten": {
+      arrow(group, x, storeX, line, { cut: true });
+      label(group, left, line - 7, `about to record ${short(step.name, 40)}`, "code mute");
+      break;
+    }
+    case "unsent": label(group, left, line, `about to call ${step.name}#${step.occurrence}`, "code mute"); break;
+    case "fault": {
+      const words = step.fault.includes("kill") ? "SIGKILL" : step.fault.split("@")[0];
+      group.append(svg("path", { class: "bolt", d: `M${x - 6} ${line - 6}l12 12m0 -12l-12 12` }));
+      label(group, left, line + 4, `${words} at ${short(step.fault.replace(/^[^@]*@/, "").replace(/,.*/, ""), 52)}`, "bad");
+      break;
+    }
+    case "end": {
+      if (step.signal !== null && step.by) label(group, left, line, `dead, signal ${step.signal}`, "mute");
+      else if (step.signal !== null) label(group, left, line, `died by itself, signal ${step.signal}`, "bad");
+      else label(group, left, line, `exits with ${step.code}`, step.code === 0 ? "mute" : "bad");
+      break;
+    }
+    case "say": label(group, left, line, short(step.text, 90), step.tone || "mute"); break;
+    case "more": {
+      const more = svg("g", { class: "more", on: { click: at.options.unfold } }, svg("text", { x: left, y: line }, `⋯ ${step.text}${step.effects ? `, ${plural(step.effects, "effect")}` : ""}`));
+      group.append(more);
+      break;
+    }
+  }
+}

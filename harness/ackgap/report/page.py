@@ -1,0 +1,218 @@
+"""The HTML report: one self-contained file that loads nothing and trusts nothing that came out of a run.
+
+Data is embedded as inert JSON. The overview is small; what one cell needs lies in a block of its own, compressed,
+and is unpacked when the cell is opened, so that a report of ten thousand cells opens as fast as one of ten.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from importlib import resources
+from string import Template
+
+from ackgap.model.codec import encode, result_to_json
+from ackgap.model.event import Json
+from ackgap.model.matrix import CellResult, Variant
+from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, VerdictKind
+from ackgap.report.headline import expected_sentence, headline, scope_sentence
+from ackgap.report.overview import WORST_FIRST, FindingGroup, Overview, variant_gap
+from ackgap.report.plain import plain, plain_json, replay_command
+from ackgap.report.store import AxisInfo, AxisValueInfo, RowInfo, Run
+
+__all__ = ["page_html"]
+
+_STYLES = ("base.css", "matrix.css", "sheet.css")
+_SCRIPTS = ("dom.js", "matrix.js", "story.js", "sequence.js", "diff.js", "detail.js", "start.js")
+_MOST_COLUMNS = 24
+_KINDS = tuple(VerdictKind)
+
+
+def page_html(run: Run) -> Iterator[str]:
+    """Yield the page in pieces, so that a large report is never in memory as a whole.
+
+    Raises:
+        ResultsInvalid: A history is damaged.
+    """
+    style = "".join(_asset(name) for name in _STYLES)
+    script = _script()
+    before, after = _asset("page.html").split("$cells")
+    values = {
+        "title": html.escape(f"{plain(run.info.title or run.info.scenario)} - ackgap"),
+        "eyebrow": html.escape(_eyebrow(run)),
+        "headline": html.escape(headline(run)),
+        "expected": html.escape(expected_sentence(run)),
+        "scope": html.escape(scope_sentence(run)),
+        "style": style,
+        "style_hash": _hash(style),
+        "script": script,
+        "script_hash": _hash(script),
+        "overview": _inert(_overview(run)),
+    }
+    yield Template(before).substitute(values)
+    for number, result in enumerate(run.cells):
+        yield f'<script type="text/plain" id="h{number}">{_packed(_detail(run, result))}</script>\n'
+    yield Template(after).substitute(values)
+
+
+def _asset(name: str) -> str:
+    return (resources.files("ackgap.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    body = "\n".join(_asset(name) for name in _SCRIPTS)
+    data = 'const D = JSON.parse(document.getElementById("overview").textContent);'
+    return f'(() => {{\n"use strict";\n{data}\n{body}}})();'
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _inert(value: Json) -> str:
+    """Return JSON that cannot end its script element, whatever the strings in it say."""
+    text = json.dumps(plain_json(value), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _packed(value: Json) -> str:
+    text = json.dumps(plain_json(value), separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
+
+
+def _eyebrow(run: Run) -> str:
+    versions = run.info.versions
+    seen = [f"{name} {version}" for name, version in versions.items() if name not in {"ackgap", "platform", "python"}]
+    return plain(" · ".join([f"ackgap {versions.get('ackgap', '')}".strip(), run.info.scenario, *seen[:3]]))
+
+
+def _overview(run: Run) -> Json:
+    info = run.info
+    overview = Overview(run)
+    variants = overview.variants
+    axes = _axes(info.axes, variants)
+    rows = {row.label: number for number, row in enumerate(overview.rows)}
+    columns = {variant: number for number, variant in enumerate(variants)}
+    headlines: dict[str, int] = {}
+    cells: list[int] = []
+    for result in run.cells:
+        text = result.verdict.headline
+        cells += [
+            rows[result.schedule.label],
+            columns[result.variant],
+            _KINDS.index(result.verdict.kind),
+            headlines.setdefault(text, len(headlines)),
+        ]
+    expectations, expectation_of = _shared(_expectation(run, variant) for variant in variants)
+    gaps, gap_of = _shared(sorted(rows[label] for label in variant_gap(info, v) if label in rows) for v in variants)
+    order = {result.cell: number for number, result in enumerate(run.cells)}
+    return {
+        "title": info.title or info.scenario,
+        "about": info.about,
+        "command": info.command,
+        "started": info.started_at,
+        "versions": encode(info.versions),
+        "notes": list(info.notes),
+        "notApplicable": info.not_applicable,
+        "axes": [encode(axis) | {"title": axis.title or axis.name} for axis in axes],
+        "shown": list(overview.shown_axes(_MOST_COLUMNS)),
+        "variants": [[_place(axis, variant[axis.name]) for axis in axes] for variant in variants],
+        "rows": [_row(row, gap=row.label in overview.gap) for row in overview.rows],
+        "verdicts": [
+            {"id": kind.value, "words": kind.words, "glyph": GLYPHS[kind], "meaning": MEANINGS[kind]} for kind in _KINDS
+        ],
+        "worst": [_KINDS.index(kind) for kind in WORST_FIRST],
+        "cells": cells,
+        "headlines": list(headlines),
+        "expectations": expectations,
+        "expectationOf": expectation_of,
+        "gaps": gaps,
+        "gapOf": gap_of,
+        "groups": [_group(group, order) for group in overview.groups(Colour.RED, Colour.GREY, Colour.AMBER)],
+    }
+
+
+def _axes(known: Iterable[AxisInfo], variants: tuple[Variant, ...]) -> list[AxisInfo]:
+    """Return the axes of the variants, in their order; what nobody described is described by its name."""
+    described = {axis.name: axis for axis in known}
+    result = []
+    for name, _ in variants[0].values if variants else ():
+        axis = described.get(name, AxisInfo(name=name))
+        values = {value.name: value for value in axis.values}
+        names = dict.fromkeys([*values, *(variant[name] for variant in variants)])
+        kept = tuple(values.get(value, AxisValueInfo(name=value)) for value in names)
+        result.append(AxisInfo(name=name, title=axis.title, about=axis.about, values=kept))
+    return result
+
+
+def _place(axis: AxisInfo, name: str) -> int:
+    return next(number for number, value in enumerate(axis.values) if value.name == name)
+
+
+def _row(row: RowInfo, *, gap: bool) -> Json:
+    return {
+        "label": row.label,
+        "name": row.name,
+        "occurrence": row.occurrence,
+        "phase": encode(row.phase),
+        "kind": encode(row.boundary_kind),
+        "plain": row.plain,
+        "gap": gap,
+    }
+
+
+def _expectation(run: Run, variant: Variant) -> Json:
+    yardstick = run.info.expectations.get(str(variant))
+    if yardstick is None:
+        return {"operations": {}, "effects": [], "paid_counts": {}}
+    document = encode(yardstick)
+    return {name: document[name] for name in ("operations", "effects", "paid_counts")}
+
+
+def _shared(values: Iterable[Json]) -> tuple[list[Json], list[int]]:
+    """Return the different values, and for each one given which it is."""
+    places: dict[str, int] = {}
+    different: list[Json] = []
+    which = []
+    for value in values:
+        key = json.dumps(value)
+        if key not in places:
+            places[key] = len(different)
+            different.append(value)
+        which.append(places[key])
+    return different, which
+
+
+def _group(group: FindingGroup, order: dict[str, int]) -> Json:
+    costs: dict[str, float] = {}
+    for result in group.results:
+        for finding in result.findings:
+            cost = finding.detail.get("cost")
+            if finding.kind is group.kind and finding.operation == group.operation and isinstance(cost, int | float):
+                currency = str(finding.detail.get("currency", ""))
+                costs[currency] = costs.get(currency, 0.0) + cost
+    return {
+        "kind": _KINDS.index(group.kind),
+        "operation": group.operation,
+        "summary": group.finding.summary,
+        "fix": group.finding.attribution.fix if group.finding.attribution else "",
+        "count": len(group.results),
+        "variants": len({result.variant for result in group.results}),
+        "example": order[group.example.cell],
+        "cost": ", ".join(f"{cost:.2f} {currency}".strip() for currency, cost in costs.items() if cost),
+    }
+
+
+def _detail(run: Run, result: CellResult) -> Json:
+    document = result_to_json(result)
+    kept = {name: document[name] for name in ("findings", "incarnations", "effects", "duration_s", "settling")}
+    history = result.history or run.history_json(result.cell)
+    return kept | {
+        "kept_directory": result.kept_directory,
+        "replay": replay_command(run.info.replay_prefix, result.cell),
+        "history": encode(history),
+    }
