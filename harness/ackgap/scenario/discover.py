@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
+import os
 from pathlib import Path
-from types import ModuleType
 
-from ackgap.errors import AckgapError, UsageInvalid
+from ackgap import content
+from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
 from ackgap.scenario.words import did_you_mean
 
 __all__ = ["find_scenario", "is_shipped", "profile_mistake", "shipped_scenarios"]
@@ -14,28 +14,14 @@ __all__ = ["find_scenario", "is_shipped", "profile_mistake", "shipped_scenarios"
 _FILE = "scenario.toml"
 
 
-def _content() -> ModuleType | None:
-    try:
-        return importlib.import_module("ackgap.content")
-    except ModuleNotFoundError:
-        return None
-
-
-def _directory() -> Path | None:
-    content = _content()
-    if content is None:
-        return None
-    directory: Path = content.scenarios_directory()
-    return directory
-
-
 def shipped_scenarios() -> dict[str, Path]:
     """Return the folder of each scenario shipped with ackgap by its name, in the order of names.
 
     A name is the folder's path below the scenarios' directory: `langgraph-ticket`, `known-answers/duplicate-broken`.
     """
-    directory = _directory()
-    if directory is None or not directory.is_dir():
+    try:
+        directory = content.scenarios_directory()
+    except HarnessFailed:  # an installation without them still runs the user's own
         return {}
     files = sorted(directory.glob(f"**/{_FILE}"))
     return {file.parent.relative_to(directory).as_posix(): file.parent for file in files}
@@ -43,8 +29,11 @@ def shipped_scenarios() -> dict[str, Path]:
 
 def is_shipped(path: Path) -> bool:
     """Say whether a scenario file is one of those shipped with ackgap."""
-    directory = _directory()
-    return directory is not None and path.absolute().is_relative_to(directory.absolute())
+    try:
+        directory = content.scenarios_directory()
+    except HarnessFailed:
+        return False
+    return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(directory))  # noqa: PTH100 - follows no links
 
 
 def find_scenario(text: str) -> Path:
@@ -78,9 +67,6 @@ def profile_mistake(profile: str) -> str:
     Args:
         profile: Name of a shipped profile, or path of a TOML file.
     """
-    content = _content()
-    if content is None:
-        return ""
     try:
         content.find_profile(profile)
     except AckgapError as error:

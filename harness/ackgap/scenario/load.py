@@ -174,7 +174,9 @@ def _axis_value(axis: str, name: str, written: ValueFile, *, own_python: bool) -
 
 
 def _invalid(file: Path, error: ValidationError) -> ScenarioInvalid:
-    mistakes = [_mistake(item["type"], item["loc"], item["msg"]) for item in error.errors(include_url=False)]
+    # A misspelt key is why another one is missing, so it is told first.
+    found = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
+    mistakes = [_mistake(item["type"], item["loc"], item["msg"]) for item in found]
     first_key, first_what = mistakes[0]
     lines = [f"{first_what[0].upper()}{first_what[1:]}."]
     lines += [f"Also wrong: {key}: {what}." for key, what in mistakes[1:_MOST_MISTAKES]]
