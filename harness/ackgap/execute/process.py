@@ -53,7 +53,7 @@ class WorkerProcess:
         assert self._popen is None, "a WorkerProcess is started once"
         program = shutil.which(command[0], path=env.get("PATH")) or str(directory / command[0])
         try:
-            self._popen = subprocess.Popen(  # noqa: PLW1509 - one prctl call, nothing that could need a lock
+            self._popen = subprocess.Popen(
                 [program, *command[1:]],
                 executable=program,
                 cwd=directory,

@@ -31,7 +31,7 @@ from ackgap.execute.life import Life, fill
 from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
-from ackgap.model.boundary import BoundaryKind, CrashPoint
+from ackgap.model.boundary import CrashPoint
 from ackgap.model.event import (
     CheckReported,
     Event,
@@ -348,7 +348,7 @@ class Supervisor:
             output_tail=life.process.output_tail[-4000:],
         )
         if life.fault is not None and life.struck.is_set() and life.fault.down_s:
-            self._clock.advance(life.fault.down_s)
+            self._clock.move(life.fault.down_s)
         return await self._finished(life, clean=left_alone and not outlived and not in_flight)
 
     async def _finished(self, life: Life, *, clean: bool) -> bool:
@@ -386,7 +386,7 @@ class Supervisor:
     async def _overlap(self, paused: Life) -> None:
         """A later life takes over while an earlier one is stopped; then the earlier one wakes up."""
         if paused.fault is not None and paused.fault.down_s:
-            self._clock.advance(paused.fault.down_s)
+            self._clock.move(paused.fault.down_s)
         restarts = 0
         while True:
             heir = self._start_life()

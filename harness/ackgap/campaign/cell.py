@@ -1,0 +1,73 @@
+"""run_cell: one cell, executed and judged; a plain function whose argument and result can be pickled."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ackgap.execute.slot import run_order
+from ackgap.execute.supervisor import Order
+from ackgap.judge import judge
+from ackgap.model.event import Event
+from ackgap.model.expectation import Expectation
+from ackgap.model.history import History
+from ackgap.model.matrix import CellResult
+
+__all__ = ["CellTask", "RawRun", "judged", "run_cell", "run_raw"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellTask:
+    """A cell to run, with its yardstick."""
+
+    order: Order
+    expectation: Expectation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRun:
+    """A run that is not judged yet: a probe, or the proof of a mode."""
+
+    order: Order
+    history: History
+    hold_outcome: str
+    duration_s: float
+
+
+def run_raw(order: Order) -> RawRun:
+    """Run without judging.
+
+    Raises:
+        AckgapError: The run could not be made.
+    """
+    began_s = time.monotonic()
+    history, outcome = run_order(order)
+    return RawRun(order=order, history=history, hold_outcome=outcome, duration_s=time.monotonic() - began_s)
+
+
+def run_cell(task: CellTask, watch: Callable[[Event], None] | None = None) -> CellResult:
+    """Run and judge one cell.
+
+    Raises:
+        AckgapError: The cell could not be run.
+    """
+    began_s = time.monotonic()
+    history, _ = run_order(task.order, watch)
+    return judged(task.order, task.expectation, history, time.monotonic() - began_s)
+
+
+def judged(order: Order, expectation: Expectation, history: History, duration_s: float) -> CellResult:
+    """Return what a history proves."""
+    return CellResult(
+        scenario=order.scenario.name,
+        variant=order.variant,
+        schedule=order.schedule,
+        verdict=judge(history, expectation, order.schedule),
+        incarnations=history.incarnations,
+        effects=dict(Counter(effect.operation for effect in history.effects)),
+        duration_s=round(duration_s, 3),
+        settling=", ".join(dict.fromkeys(fault.settling.value for fault in history.faults)),
+        history=tuple(history.to_json()),
+    )

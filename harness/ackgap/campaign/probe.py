@@ -1,0 +1,117 @@
+"""From probe runs to the yardstick of a variant, and every reason not to trust a probe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ackgap.errors import AckgapError, ProbeFailed
+from ackgap.model.event import EgressAttempted, GaveUp, IncarnationEnded, InDoubtSurfaced, WroteOutside
+from ackgap.model.expectation import Expectation, OperationFacts
+from ackgap.model.history import History
+from ackgap.model.matrix import Variant
+from ackgap.plan.census import take_census
+from ackgap.scenario.scenario import Scenario
+from ackgap.target.profile import Profile, facts, learned_facts
+
+__all__ = ["check_probe", "expectation_of", "protection_of"]
+
+
+def protection_of(scenario: Scenario, variant: Variant, target: str) -> str | None:
+    """Return the protection that a variant gives a target; None is the profile's default."""
+    chosen = next(spec.protection for spec in scenario.targets if spec.name == target)
+    for value in scenario.values_of(variant):
+        chosen = value.protections.get(target, chosen)
+    return chosen
+
+
+def expectation_of(
+    scenario: Scenario, variant: Variant, profiles: Mapping[str, Profile], first: History, second: History
+) -> Expectation:
+    """Take the census of a variant from its two probes."""
+    known: dict[str, OperationFacts] = {}
+    for spec in scenario.targets:
+        profile, protection = profiles[spec.name], protection_of(scenario, variant, spec.name)
+        known |= facts(profile, spec.name, protection, spec.reads, spec.settings)
+        if not profile.described:
+            for operation in {attempt.operation for attempt in first.attempts if attempt.target == spec.name}:
+                known[operation] = learned_facts(profile, spec.name, protection, spec.reads, operation)
+    return take_census(
+        first,
+        second,
+        known,
+        declared_counts=scenario.declared_counts,
+        approvals=scenario.approvals,
+        orders=scenario.orders,
+        proofs=tuple(proof for value in scenario.values_of(variant) for proof in value.proofs),
+    )
+
+
+def check_probe(history: History, scenario: Scenario, variant: Variant, *, isolated: bool) -> None:
+    """Refuse a probe from which nothing could be concluded.
+
+    Raises:
+        ProbeFailed: Says what the undisturbed run did, and what to do about it.
+    """
+    where = f"{scenario.source or scenario.name}, variant {variant}"
+    refused = sorted({event.host for event in history.of(EgressAttempted) if not event.allowed})
+    outside = [event.path for event in history.of(WroteOutside)]
+    end = next(iter(history.of(IncarnationEnded)), None)
+    said = _last_lines(end)
+    problem: AckgapError | None = None
+    if refused:
+        problem = ProbeFailed(
+            f"the worker tried to reach {', '.join(refused)}, which is not this machine; it was refused",
+            where=where,
+            next_step="give it a target's address instead (--env KEY={NAME.url}), or allow the host with --allow-host",
+        )
+    elif outside:
+        problem = ProbeFailed(
+            f"the worker wrote outside its directory: {', '.join(outside[:3])}",
+            where=where,
+            next_step="name that path with --state, so that it is reset before each cell, or use --reset; "
+            "harmless paths can be listed under worker.allow_write",
+        )
+    elif history.of(InDoubtSurfaced):
+        problem = ProbeFailed(
+            "the worker said that it is in doubt although nothing disturbed it",
+            where=f"{where}, worker.in_doubt_when",
+            next_step="make the expression match only what the worker prints when it gives up",
+        )
+    elif history.of(GaveUp):
+        problem = _gave_up(history, end, where, said, isolated=isolated)
+    elif not history.attempts:
+        problem = ProbeFailed(
+            f"the worker exited with status 0 and no request of it reached a target{said}",
+            where=where,
+            next_step="check that it reads a target's address from the environment: --env KEY={NAME.url}",
+        )
+    elif not history.passages:
+        problem = ProbeFailed(
+            "the worker only read: no request of it has an effect or costs money, so there is nothing to test",
+            where=where,
+            next_step="check the paths and methods it uses against `ackgap targets NAME`",
+        )
+    if problem is not None:
+        raise problem
+
+
+def _gave_up(history: History, end: IncarnationEnded | None, where: str, said: str, *, isolated: bool) -> ProbeFailed:
+    event = history.of(GaveUp)[0]
+    hint = "; it ran without a network except its targets, so if it needs a server on this machine use --network host"
+    if event.reason == "waiting":
+        return ProbeFailed(
+            f"the undisturbed run did not end: {event.text}",
+            where=f"{where}, limits.life_s",
+            next_step="raise the limit, or say how to tell that it is done with --finished-when" + hint * isolated,
+        )
+    how = "a signal" if end is None or end.exit_code is None else f"exit status {end.exit_code}"
+    return ProbeFailed(
+        f"the worker ended with {how} in an undisturbed run{said}",
+        where=where,
+        next_step="run the command by hand first; a probe has to succeed" + hint * isolated,
+    )
+
+
+def _last_lines(end: IncarnationEnded | None) -> str:
+    lines = end.output_tail.strip().splitlines()[-6:] if end is not None else []
+    return "; it printed:\n" + "\n".join(f"    {line[:300]}" for line in lines) if lines else ""

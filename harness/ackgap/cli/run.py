@@ -1,0 +1,170 @@
+"""`ackgap run`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from ackgap.cli.progress import LiveProgress
+from ackgap.errors import AckgapError, UsageInvalid
+from ackgap.model.event import Json
+from ackgap.model.verdict import Colour, VerdictKind
+from ackgap.report.plain import plain
+from ackgap.report.store import Run, read_run
+from ackgap.report.terminal import make_console, print_run
+from ackgap.report.write import HTML_FILE
+from ackgap.scenario.discover import find_scenario
+from ackgap.session import Session, Source, selection_of
+
+__all__ = ["exit_status", "run"]
+
+_COLOURS = {"red": Colour.RED, "amber": Colour.AMBER, "inconclusive": Colour.GREY}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a scenario or a worker, print the matrix, and return the exit status."""
+    failing = _failing(options.fail_on)
+    expected = _read_expected(options.expected)
+    source = _source(options)
+    scenario = source.scenario()
+    selection = selection_of(scenario, only=options.only, points=options.point, slice_name=options.slice)
+    directory = Path(options.out) if options.out else Path("reports") / scenario.name.replace("/", "-")
+    console = make_console()
+    progress = LiveProgress(console, quiet=options.quiet)
+    session = Session(
+        source,
+        scenario,
+        selection,
+        directory=directory,
+        display=progress,
+        jobs=options.jobs,
+        network=options.network,
+        command=shlex.join(["ackgap", *sys.argv[1:]]),
+    )
+    try:
+        with progress:
+            result = session.run()
+    except (AckgapError, KeyboardInterrupt):
+        _print_what_there_is(directory)
+        raise
+    print_run(console, result)
+    console.print(f"\n{directory / HTML_FILE}")
+    if options.write_expected:
+        _write_expected(result, Path(options.write_expected))
+    if expected is not None:
+        return _compare(result, expected, options.expected)
+    if not any(cell.schedule.faults for cell in result.cells):
+        raise UsageInvalid(
+            "no cell was run: the probes came to no such crash point",
+            where="--point, --only or --slice",
+            next_step=f"the points are listed in {directory / 'run.json'}; leave the option out to run all of them",
+        )
+    return exit_status(result, failing)
+
+
+def exit_status(result: Run, failing: frozenset[VerdictKind]) -> int:
+    """Return 1 where a failing verdict other than `inconclusive` was found, 3 where only that was, else 0."""
+    found = {cell.verdict.kind for cell in result.cells} & failing
+    if found - {VerdictKind.INCONCLUSIVE}:
+        return 1
+    return 3 if found else 0
+
+
+def _failing(text: str) -> frozenset[VerdictKind]:
+    kinds: set[VerdictKind] = set()
+    for word in filter(None, text.split(",")):
+        if word in _COLOURS:
+            kinds |= {kind for kind in VerdictKind if kind.colour is _COLOURS[word]}
+        elif word in set(VerdictKind):
+            kinds.add(VerdictKind(word))
+        elif word != "never":
+            allowed = ", ".join([*_COLOURS, "never", *VerdictKind])
+            raise UsageInvalid(f"{word!r} is not a verdict", where="--fail-on", next_step=f"write some of: {allowed}")
+    return frozenset(kinds)
+
+
+def _source(options: argparse.Namespace) -> Source:
+    if bool(options.worker) == bool(options.scenario):
+        raise UsageInvalid(
+            "name either a scenario or a worker",
+            where="ackgap run",
+            next_step="`ackgap run SCENARIO`, or `ackgap run --worker COMMAND --target NAME=PROFILE --env KEY={NAME.url}`",
+        )
+    if options.scenario:
+        given = [name for name in ("target", "env", "resume_command", "state", "reset") if getattr(options, name)]
+        if given:
+            raise UsageInvalid(
+                f"--{given[0].replace('_', '-')} belongs to --worker; a scenario has it in its file",
+                where="ackgap run",
+                next_step="write it into the scenario, or leave it out",
+            )
+        return Source(path=find_scenario(options.scenario))
+    flags: dict[str, Json] = {
+        "worker": options.worker,
+        "targets": options.target,
+        "env": options.env,
+        "resume_command": options.resume_command,
+        "state": options.state,
+        "reset": options.reset,
+        "finished_when": options.finished_when,
+        "in_doubt_when": options.in_doubt_when,
+        "allow_hosts": options.allow_host,
+        "reads": options.read,
+        "expects": options.expect,
+        "life_s": options.life,
+        "directory": str(Path.cwd()),
+    }
+    return Source(flags=flags)
+
+
+def _print_what_there_is(directory: Path) -> None:
+    try:
+        result = read_run(directory)
+    except AckgapError:
+        return
+    if result.info.interrupted and any(cell.schedule.faults for cell in result.cells):
+        console = make_console()
+        print_run(console, result)
+        console.print(f"\nNot complete: {len(result.cells)} cells had finished. {directory / HTML_FILE}\n")
+
+
+def _read_expected(file: str | None) -> dict[str, str] | None:
+    if file is None:
+        return None
+    try:
+        document = json.loads(Path(file).read_text(encoding="utf-8"))
+        return {str(cell): str(VerdictKind(verdict)) for cell, verdict in document.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise UsageInvalid(
+            f"the expected verdicts cannot be read: {error}",
+            where=f"--expected {file}",
+            next_step="it is a JSON object from cell to verdict; --write-expected writes one",
+        ) from error
+
+
+def _write_expected(result: Run, file: Path) -> None:
+    verdicts = {cell.cell: cell.verdict.kind.value for cell in result.cells}
+    try:
+        file.write_text(json.dumps(verdicts, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageInvalid(
+            f"the verdicts cannot be written: {error.strerror}", where=f"--write-expected {file}"
+        ) from error
+
+
+def _compare(result: Run, expected: dict[str, str], file: str) -> int:
+    found = {cell.cell: cell.verdict.kind.value for cell in result.cells}
+    console = make_console()
+    wrong = sorted(cell for cell in found.keys() | expected.keys() if found.get(cell) != expected.get(cell))
+    for cell in wrong:
+        console.print(
+            f"{plain(cell)}: expected {expected.get(cell, 'no such cell')}, found {found.get(cell, 'no such cell')}"
+        )
+    if wrong:
+        console.print(f"\n{len(wrong)} of {len(expected)} verdicts are not as expected in {file}.")
+        return 1
+    console.print(f"All {len(found)} verdicts are as expected in {file}.")
+    return 0

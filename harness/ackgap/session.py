@@ -1,0 +1,394 @@
+"""A session: a campaign whose results are written down as they come, and turned into reports at its end.
+
+This is what the command line and the pytest plugin share. Its directory holds everything that `ackgap replay` and
+`ackgap report` need.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ackgap import __version__
+from ackgap.campaign.campaign import Campaign, Listener, Selection
+from ackgap.errors import EnvironmentLacks, ResultsInvalid, UsageInvalid
+from ackgap.model.event import Json
+from ackgap.model.expectation import Expectation
+from ackgap.model.matrix import CellResult, Variant
+from ackgap.model.schedule import Schedule
+from ackgap.plan.rows import merged_order
+from ackgap.report.store import AxisInfo, RowInfo, Run, RunInfo, RunWriter, read_run
+from ackgap.report.write import write_reports
+from ackgap.scenario.flags import scenario_from_flags
+from ackgap.scenario.load import load_scenario
+from ackgap.scenario.scenario import Scenario
+
+__all__ = ["SOURCE_FILE", "Session", "Source", "check_platform", "selection_of"]
+
+SOURCE_FILE = "source.json"
+_LIBRARIES = ("langgraph", "langgraph-checkpoint-sqlite", "dbos", "temporalio", "pydantic-ai-slim", "openai", "httpx")
+
+
+def check_platform() -> None:
+    """Refuse systems on which a worker cannot be killed and watched as ackgap does it.
+
+    Raises:
+        EnvironmentLacks: This is neither Linux nor macOS.
+    """
+    if not sys.platform.startswith(("linux", "darwin")):
+        raise EnvironmentLacks(
+            f"ackgap needs Linux or macOS: {sys.platform} has no SIGKILL, no process sessions and no Unix sockets",
+            next_step="run it in a Linux container or virtual machine, such as WSL 2",
+        )
+
+
+class Source:
+    """Where a scenario comes from, in a form that a later replay can read again.
+
+    Args:
+        path: Of a scenario file or its folder.
+        flags: Arguments of `scenario_from_flags`.
+    """
+
+    def __init__(self, *, path: Path | None = None, flags: Mapping[str, Json] | None = None) -> None:
+        self._path = path
+        self._flags = dict(flags or {})
+
+    def scenario(self) -> Scenario:
+        """Load the scenario.
+
+        Raises:
+            AckgapError: It cannot be read.
+        """
+        if self._path is not None:
+            return load_scenario(self._path)
+        flags = dict(self._flags)
+        directory = flags.pop("directory", None)
+        return scenario_from_flags(**flags, directory=Path(directory) if directory else None)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it for `source.json`; a path below the current directory is written as such."""
+        if self._path is not None:
+            return {"path": _relative(self._path)}
+        return {"flags": {**self._flags, "directory": _relative(Path(self._flags.get("directory") or Path.cwd()))}}
+
+    @classmethod
+    def read(cls, directory: Path) -> Source:
+        """Read what a session wrote.
+
+        Raises:
+            ResultsInvalid: The directory has no such file, or it is damaged.
+        """
+        path = directory / SOURCE_FILE
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if "path" in document:
+                return cls(path=Path(document["path"]))
+            return cls(flags=dict(document["flags"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ResultsInvalid(
+                f"what was run is not known: {error}",
+                where=str(path),
+                next_step="name a directory that `ackgap run` wrote",
+            ) from error
+
+
+def selection_of(
+    scenario: Scenario, *, only: Sequence[str] = (), points: Sequence[str] = (), slice_name: str | None = None
+) -> Selection:
+    """Return the part of the matrix that options name.
+
+    Args:
+        scenario: Whose axes and slices they name.
+        only: `AXIS=VALUE` or `AXIS=VALUE,VALUE`.
+        points: Globs over crash points.
+        slice_name: A slice of the scenario.
+
+    Raises:
+        UsageInvalid: An axis, value or slice does not exist.
+    """
+    variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
+    globs = tuple(points)
+    if slice_name is not None:
+        try:
+            part = scenario.slice(slice_name)
+        except KeyError:
+            names = ", ".join(part.name for part in scenario.slices) or "it has none"
+            raise UsageInvalid(
+                f"the scenario has no slice {slice_name!r}", where="--slice", next_step=f"its slices: {names}"
+            ) from None
+        variants, globs = part.variants, globs or part.points
+    chosen: dict[str, tuple[str, ...]] = {}
+    for text in only:
+        axis, values = _axis_and_values(scenario, text)
+        chosen[axis] = (*chosen.get(axis, ()), *values)
+    if chosen:
+        variants = tuple({**partial, **chosen} for partial in variants) if variants else (chosen,)
+    return Selection(variants=variants, points=globs)
+
+
+def _axis_and_values(scenario: Scenario, text: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, values = text.partition("=")
+    axis = next((axis for axis in scenario.axes if axis.name == name), None)
+    if axis is None or not equals:
+        names = ", ".join(f"{axis.name}=..." for axis in scenario.axes) or "it has none"
+        raise UsageInvalid(f"{text!r} names no axis of the scenario", where="--only", next_step=f"its axes: {names}")
+    chosen = tuple(values.split(","))
+    allowed = [value.name for value in axis.values]
+    for value in chosen:
+        if value not in allowed:
+            raise UsageInvalid(
+                f"axis {name} has no value {value!r}", where="--only", next_step=f"its values: {', '.join(allowed)}"
+            )
+    return name, chosen
+
+
+class Session:
+    """Runs a selection of a scenario and keeps its results in a directory.
+
+    Args:
+        source: Where the scenario comes from.
+        selection: Which part to run; needs the loaded scenario, so it is given as a function of it.
+        directory: Where results go. Those of an earlier run there are kept as `<directory>.previous`.
+        display: Followed along, beside the writing.
+        jobs: How many slots.
+        network: `auto`, `isolated` or `host`.
+        command: How the run was started, for a reader to repeat it.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        scenario: Scenario,
+        selection: Selection,
+        *,
+        directory: Path,
+        display: Listener,
+        jobs: int | None = None,
+        network: str = "auto",
+        command: str = "",
+    ) -> None:
+        self._source = source
+        self._scenario = scenario
+        self._selection = selection
+        self._directory = directory
+        self._display = display
+        self._jobs = jobs
+        self._network = network
+        self._command = command
+        self._expectations: dict[str, Expectation] = {}
+        self._schedules: dict[str, Schedule] = {}
+        self._finished = 0
+        self._info = RunInfo(scenario=scenario.name)
+        self._writer: RunWriter | None = None
+
+    def run(self) -> Run:
+        """Run, write results and reports, and return the run as its files tell it.
+
+        Raises:
+            AckgapError: As the campaign raises it, after the reports of what had finished are written.
+            KeyboardInterrupt: The same.
+        """
+        check_platform()
+        check_requirements(self._scenario)
+        campaign = Campaign(
+            self._scenario, selection=self._selection, listener=self, jobs=self._jobs, network=self._network
+        )
+        set_aside(self._directory)
+        with RunWriter(self._directory) as writer:
+            self._writer = writer
+            (self._directory / SOURCE_FILE).write_text(json.dumps(self._source.to_json(), indent=1) + "\n")
+            complete = False
+            try:
+                campaign.run()
+                complete = True
+            finally:
+                self._info = replace(self._info, interrupted=not complete)
+                self._write_info()
+                if self._finished or complete:
+                    write_reports(self._directory)
+        return read_run(self._directory)
+
+    # -------------------------------------------- Listener, before the display
+
+    def began(self, variants: Sequence[Variant], isolated: bool) -> None:
+        """Write down what is going to be run."""
+        self._info = RunInfo(
+            scenario=self._scenario.name,
+            title=self._scenario.title,
+            about=self._scenario.about,
+            versions=versions(self._scenario),
+            started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            command=self._command,
+            axes=tuple(AxisInfo.of(axis) for axis in self._scenario.axes),
+            variants=tuple(variants),
+            replay_prefix=f"ackgap replay {shlex.quote(_relative(self._directory))}",
+            notes=(network_note(self._scenario, isolated=isolated),),
+            interrupted=True,
+        )
+        self._write_info()
+        self._display.began(variants, isolated)
+        self._display.noted(self._info.notes[0])
+
+    def probed(self, variant: Variant, expectation: Expectation) -> None:
+        """Keep the yardstick of a variant."""
+        self._expectations[str(variant)] = expectation
+        self._write_info()
+        self._display.probed(variant, expectation)
+
+    def planned(self, cells: int) -> None:
+        """Keep how many cells there are."""
+        self._info = replace(self._info, planned_cells=cells)
+        self._display.planned(cells)
+
+    def noted(self, text: str) -> None:
+        """Keep what a reader should know."""
+        if text not in self._info.notes:
+            self._info = replace(self._info, notes=(*self._info.notes, text))
+            self._display.noted(text)
+
+    def finished(self, result: CellResult) -> None:
+        """Write down a result."""
+        assert self._writer is not None
+        self._schedules[result.schedule.label] = result.schedule
+        self._writer.append(result)
+        self._finished += 1
+        self._display.finished(replace(result, history=()))
+
+    # -------------------------------------------------------------- run.json
+
+    def _write_info(self) -> None:
+        order = merged_order(expectation.points for expectation in self._expectations.values())
+        rows = [label for label in order if label in self._schedules]
+        rows += [label for label in self._schedules if label not in order]
+        nouns = {
+            name: facts.noun[0]
+            for expectation in self._expectations.values()
+            for name, facts in expectation.operations.items()
+            if facts.effectful
+        }
+        killed = [label for label in rows if self._schedules[label].faults]
+        cells = len(killed) * len(self._expectations)
+        ran = self._finished - len(self._expectations)
+        self._info = replace(
+            self._info,
+            expectations=dict(self._expectations),
+            row_order=tuple(
+                RowInfo.of(schedule, noun=nouns.get(schedule.faults[0].point.name, "") if schedule.faults else "")
+                for schedule in (self._schedules[label] for label in rows)
+            ),
+            not_applicable=max(0, cells - ran) if not self._info.interrupted else 0,
+        )
+        if self._writer is not None:
+            self._writer.write_run(self._info)
+
+
+def network_note(scenario: Scenario, *, isolated: bool) -> str:
+    """Return what is refused, and what cannot be, in a sentence for before the start."""
+    allowed = f" except to {', '.join(scenario.worker.allow_hosts)}" if scenario.worker.allow_hosts else ""
+    if isolated:
+        return "Workers run in a network of their own: nothing but the targets can be reached, in any language."
+    if scenario.worker.python_injector:
+        return (
+            f"Python workers are refused connections to other machines{allowed}. Programs in other languages cannot "
+            "be refused here: make sure that they are given the targets' addresses."
+        )
+    return "Connections to other machines cannot be refused here: make sure that the worker is given the targets' addresses."
+
+
+def set_aside(directory: Path) -> None:
+    """Move the results of an earlier run in a directory to `<directory>.previous`.
+
+    Raises:
+        ResultsInvalid: They cannot be moved.
+    """
+    names = ("run.json", "cells.jsonl", "histories.jsonl", SOURCE_FILE, "report.html", "junit.xml", "summary.md")
+    found = [directory / name for name in names if (directory / name).exists()]
+    if not found:
+        return
+    previous = directory.with_name(directory.name + ".previous")
+    try:
+        if previous.exists():
+            shutil.rmtree(previous)
+        previous.mkdir()
+        for path in found:
+            path.rename(previous / path.name)
+    except OSError as error:
+        raise ResultsInvalid(
+            f"the results of the last run cannot be set aside: {error.strerror or error}",
+            where=str(directory),
+            next_step="name another directory with --out",
+        ) from error
+
+
+def _interpreter(scenario: Scenario) -> str | None:
+    program = Path(scenario.worker.command[0])
+    return scenario.worker.command[0] if program.name.startswith("python") else None
+
+
+def check_requirements(scenario: Scenario) -> None:
+    """Refuse to start where the worker's interpreter lacks what the scenario says it needs.
+
+    Raises:
+        EnvironmentLacks: Names the modules and how to get them.
+    """
+    python = _interpreter(scenario)
+    if not scenario.worker.requires or python is None:
+        return
+    code = (
+        "import importlib.util, sys\n"
+        "def there(name):\n"
+        "    try: return importlib.util.find_spec(name) is not None\n"
+        "    except ModuleNotFoundError: return False\n"
+        "print(*[name for name in sys.argv[1:] if not there(name)])"
+    )
+    done = _ask(python, code, *scenario.worker.requires)
+    if done is None or done.split():
+        lacking = "a Python interpreter" if done is None else ", ".join(done.split())
+        raise EnvironmentLacks(
+            f"the worker of {scenario.name} needs {lacking}",
+            where=python,
+            next_step=scenario.worker.requires_hint or "install it for that interpreter",
+        )
+
+
+def versions(scenario: Scenario) -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    known = {"ackgap": __version__, "python": platform.python_version(), "platform": platform.platform(terse=True)}
+    python = _interpreter(scenario)
+    if python is not None:
+        code = (
+            "import importlib.metadata as m, json, platform, sys\n"
+            "found = {}\n"
+            "for name in sys.argv[1:]:\n"
+            "    try: found[name] = m.version(name)\n"
+            "    except m.PackageNotFoundError: pass\n"
+            "print(json.dumps({'worker python': platform.python_version(), **found}))"
+        )
+        answer = _ask(python, code, *_LIBRARIES)
+        if answer is not None:
+            known |= json.loads(answer)
+    return known
+
+
+def _ask(python: str, code: str, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run([python, "-c", code, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _relative(path: Path) -> str:
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path.absolute())
