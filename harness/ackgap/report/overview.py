@@ -56,26 +56,33 @@ def noun_of(info: RunInfo, operation: str) -> tuple[str, str]:
     return (f"effect of {operation}", f"effects of {operation}") if operation else ("effect", "effects")
 
 
-def gap_labels(rows: Sequence[RowInfo], effectful: frozenset[str]) -> frozenset[str]:
+def gap_labels(
+    rows: Sequence[RowInfo], effectful: frozenset[str], reached: frozenset[str] | None = None
+) -> frozenset[str]:
     """Return the labels of the rows that lie in an acknowledgment gap.
 
     A gap opens where the effect of a call is real and closes at the next committed checkpoint. A gap that no
     checkpoint closes is known to be one only as long as its own call lasts.
+
+    Args:
+        rows: In the order of the run.
+        effectful: Operations that change the outside world.
+        reached: Rows that count; the others neither open nor close a gap, but lie in one where it passes over them.
+            None for all.
     """
     gap: set[str] = set()
-    waiting: list[str] = []
+    waiting: list[str] | None = None
     for row in rows:
         if not row.plain or row.phase is None:
             continue
-        own = row.boundary_kind is BoundaryKind.CALL and row.name in effectful and row.phase in _AFTER_EFFECT
-        if own:
-            gap.add(row.label)
-            gap.update(waiting)
-            waiting = [row.label]
-        elif waiting and row.phase is Phase.COMMITTED:
-            gap.update(waiting)
+        counts = reached is None or row.label in reached
+        if counts and row.boundary_kind is BoundaryKind.CALL and row.name in effectful and row.phase in _AFTER_EFFECT:
+            gap.update([*(waiting or []), row.label])
             waiting = []
-        elif waiting:
+        elif waiting is not None and counts and row.phase is Phase.COMMITTED:
+            gap.update(waiting)
+            waiting = None
+        elif waiting is not None:
             waiting.append(row.label)
     return frozenset(gap)
 
@@ -83,9 +90,8 @@ def gap_labels(rows: Sequence[RowInfo], effectful: frozenset[str]) -> frozenset[
 def variant_gap(info: RunInfo, variant: Variant) -> frozenset[str]:
     """Return the rows of the gap as one variant has it: a mode that commits late has a long one."""
     yardstick = info.expectations.get(str(variant), Expectation())
-    reached = frozenset(yardstick.points)
-    rows = [row for row in info.row_order if row.label in reached]
-    return gap_labels(rows, frozenset(name for name, facts in yardstick.operations.items() if facts.effectful))
+    effectful = frozenset(name for name, facts in yardstick.operations.items() if facts.effectful)
+    return gap_labels(info.row_order, effectful, frozenset(yardstick.points))
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ function attributionParts(finding) {
   const sides = ["worker", "engine", "target"].filter((side) => found[side] || found.preventable_by.includes(side));
   if (sides.length) {
     parts.push(el("h3", {}, "Who could have prevented it"), el("table", { class: "plain" }, el("tbody", {}, sides.map((side) => el("tr", {},
-      el("th", { scope: "row" }, side), el("td", { class: found.preventable_by.includes(side) ? "could" : "couldnt" }, found.preventable_by.includes(side) ? "could have" : "could not"),
+      el("th", { scope: "row" }, side), el("td", { class: found.preventable_by.includes(side) ? "could" : "couldnt" }, found.preventable_by.includes(side) ? "could have" : ""),
       el("td", {}, found[side]))))));
   }
   const facts = [["A key was sent", found.key_sent], ["The key was the same each time", found.key_stable], ["The service honours keys", found.target_honours_keys], ["The key's window had passed", found.window_exceeded]]

@@ -42,7 +42,11 @@ function comparison(first, second) {
 }
 
 function marked(pieces) {
-  return pieces.map(([text, differs]) => differs && text ? el("mark", {}, text) : text);
+  return pieces.flatMap(([text, differs]) => {
+    if (!differs || !text.trim()) return [text];
+    const [, before, middle, after] = /^(\s*)([^]*?)(\s*)$/.exec(text);
+    return [before, el("mark", {}, middle), after];
+  });
 }
 
 // Longest common subsequence over words; very long texts are compared by their common beginning and end only.

@@ -41,6 +41,13 @@ function say(text) {
   byId("said").textContent = text;
 }
 
+// The end of a boundary's name tells it apart from its neighbours, so names are cut in the middle.
+function middle(text, length) {
+  if (text.length <= length) return text;
+  const head = Math.floor((length - 1) / 3);
+  return `${text.slice(0, head)}…${text.slice(text.length - (length - 1 - head))}`;
+}
+
 async function copy(text, button) {
   const before = button.textContent;
   try {

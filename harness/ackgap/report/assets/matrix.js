@@ -44,9 +44,9 @@ function drawMatrix() {
   const columns = state.columns = columnsOf(state.shown);
   const table = byId("matrix");
   const keep = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.at : null;
-  table.replaceChildren(head(columns), body(columns));
-  const longest = Math.max(8, ...D.rows.map((row) => boundaryText(row).length));
-  table.style.setProperty("--op-width", `${Math.min(longest, document.body.classList.contains("open") ? 22 : 34)}ch`);
+  const room = Math.min(Math.max(8, ...D.rows.map((row) => boundaryText(row).length)), document.body.classList.contains("open") || innerWidth < 1000 ? 24 : 38);
+  table.style.setProperty("--op-width", `${room}ch`);
+  table.replaceChildren(head(columns), body(columns, room));
   applyFilter();
   markSelected();
   const first = (keep && table.querySelector(`button.cell[data-at="${keep}"]`)) || table.querySelector("button.cell");
@@ -66,14 +66,13 @@ function head(columns) {
   axes.forEach((axis, level) => {
     const line = el("tr");
     const about = D.axes[axis];
-    line.append(el("th", { class: "axis", scope: "row" }, about.about ? term(about.title, about.about) : about.title));
+    line.append(el("th", { class: "axis", scope: "row" }, level === axes.length - 1 ? el("span", { class: "killed" }, "Killed at") : null, about.about ? term(about.title, about.about) : about.title));
     let place = 0;
     while (place < columns.length) {
       let span = 1;
       while (place + span < columns.length && same(columns[place], columns[place + span], level)) span++;
       const value = about.values[columns[place].values[level]];
-      line.append(el("th", { class: `value${edge(columns, place) ? " edge" : ""}`, scope: span > 1 ? "colgroup" : "col", colspan: span },
-        value.about ? term(value.name, value.about) : value.name));
+      line.append(el("th", { class: `value${edge(columns, place) ? " edge" : ""}`, scope: span > 1 ? "colgroup" : "col", colspan: span, "data-tip": value.about || null }, value.name));
       place += span;
     }
     top.append(line);
@@ -96,7 +95,7 @@ function edge(columns, place) {
 
 function boundaryText(row) { return row.plain && row.name ? `${row.name}#${row.occurrence}` : row.label; }
 
-function body(columns) {
+function body(columns, room) {
   const rows = el("tbody");
   let before = null;
   const last = D.rows.length - 1;
@@ -110,8 +109,8 @@ function body(columns) {
     const rail = row.phase ? (row.kind === "checkpoint" ? "checkpoint" : "") + (begins ? "" : " minor") : "none";
     line.append(el("th", { scope: "row" }, el("div", { class: "stop" },
       el("span", { class: `rail ${rail}` }),
-      el("span", { class: "op", title: boundary }, row.phase ? el("span", { class: begins ? "" : "again" }, boundary) : el("span", { class: "phase" }, "not killed")),
-      el("span", { class: "phase" }, row.phase && row.plain ? term(row.phase, PHASES[row.phase]) : ""),
+      row.phase ? el("span", { class: `op${begins ? "" : " again"}`, title: boundary }, middle(boundary, room)) : el("span", { class: "phase" }, "not killed"),
+      el("span", { class: "phase", "data-tip": row.phase && row.plain ? PHASES[row.phase] : null }, row.phase && row.plain ? row.phase : ""),
       el("span", { class: "gap-name" }, opens ? "acknowledgment gap" : ""))));
     columns.forEach((column, place) => line.append(cell(row, number, column, place, edge(columns, place))));
     rows.append(line);

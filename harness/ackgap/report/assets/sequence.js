@@ -1,5 +1,5 @@
 // The lives of one cell as a sequence diagram.
-const HEIGHT = { life: 46, request: 34, effect: 27, answer: 32, unanswered: 30, call: 30, commit: 34, unsent: 30, unwritten: 36, fault: 38, end: 30, more: 32, say: 28 };
+const HEIGHT = { life: 46, request: 34, effect: 27, answer: 32, unanswered: 40, call: 30, commit: 34, unsent: 30, unwritten: 36, fault: 38, end: 30, more: 32, say: 28 };
 
 function sequence(story, options) {
   const steps = folded(story.steps, options.unfolded);
@@ -22,10 +22,13 @@ function sequence(story, options) {
     y += HEIGHT[step.kind];
     const line = y - 10;
     const x = workerX(step.life) ?? 96;
-    drawStep(layers.front, step, { x, line, top, width, storeX, targetX, options, lives: story.lives });
+    const inBand = gapOpen.has(step.life) || step.kind === "effect";
+    const group = inBand ? svg("g", { class: "in-band" }) : layers.front;
+    if (inBand) layers.front.append(group);
+    drawStep(group, step, { x, line, top, width, storeX, targetX, options, lives: story.lives });
     if (step.kind === "life") { from.set(step.life, line - 4); }
     if (step.kind === "effect" && step.call) gapOpen.set(step.life, Math.min(gapOpen.get(step.life) ?? Infinity, top + 6));
-    if (step.kind === "commit" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line - 12, false]); gapOpen.delete(step.life); }
+    if (step.kind === "commit" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line, false]); gapOpen.delete(step.life); }
     if (step.kind === "fault" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line + 10, true]); gapOpen.delete(step.life); }
     if ((step.kind === "fault" && /kill/.test(step.fault)) || (step.kind === "fault" && !/pause/.test(step.fault))) { alive.set(step.life, [from.get(step.life), line]); from.delete(step.life); }
     if (step.kind === "end" && from.has(step.life)) { alive.set(step.life, [from.get(step.life), line - 2]); from.delete(step.life); }
