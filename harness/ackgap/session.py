@@ -6,7 +6,7 @@ This is what the command line and the pytest plugin share. Its directory holds e
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import platform
 import shlex
@@ -29,7 +29,7 @@ from ackgap.report.store import AxisInfo, RowInfo, Run, RunInfo, RunWriter, read
 from ackgap.report.write import write_reports
 from ackgap.scenario.flags import scenario_from_flags
 from ackgap.scenario.load import load_scenario
-from ackgap.scenario.scenario import Scenario
+from ackgap.scenario.scenario import Limits, Scenario
 
 __all__ = ["SOURCE_FILE", "Session", "Source", "check_platform", "selection_of"]
 
@@ -71,8 +71,9 @@ class Source:
         if self._path is not None:
             return load_scenario(self._path)
         flags = dict(self._flags)
-        directory = flags.pop("directory", None)
-        return scenario_from_flags(**flags, directory=Path(directory) if directory else None)
+        directory, life_s = flags.pop("directory", None), flags.pop("life_s", None)
+        limits = Limits(life_s=float(life_s)) if life_s else None
+        return scenario_from_flags(**flags, limits=limits, directory=Path(directory) if directory else None)
 
     def to_json(self) -> dict[str, Json]:
         """Return it for `source.json`; a path below the current directory is written as such."""
@@ -226,7 +227,7 @@ class Session:
             title=self._scenario.title,
             about=self._scenario.about,
             versions=versions(self._scenario),
-            started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            started_at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             command=self._command,
             axes=tuple(AxisInfo.of(axis) for axis in self._scenario.axes),
             variants=tuple(variants),
@@ -301,7 +302,10 @@ def network_note(scenario: Scenario, *, isolated: bool) -> str:
             f"Python workers are refused connections to other machines{allowed}. Programs in other languages cannot "
             "be refused here: make sure that they are given the targets' addresses."
         )
-    return "Connections to other machines cannot be refused here: make sure that the worker is given the targets' addresses."
+    return (
+        "Connections to other machines cannot be refused here: make sure that the worker is given the targets' "
+        "addresses."
+    )
 
 
 def set_aside(directory: Path) -> None:

@@ -189,16 +189,16 @@ class Campaign:
     # --------------------------------------------------------------- running
 
     def _work(self, pool: ProcessPoolExecutor) -> None:
-        running: dict[Future[CellResult] | Future[RawRun], Task] = {}
+        running: dict[Future[CellResult | RawRun], Task] = {}
         while self._waiting or running:
             while self._waiting and len(running) < self._jobs + 1:
                 task = self._waiting.popleft()
                 running[_submit(pool, task)] = task
-            done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+            done, _ = wait(list(running), timeout=1.0, return_when=FIRST_COMPLETED)
             for future in done:
                 self._take(running.pop(future), future)
 
-    def _take(self, task: Task, future: Future[CellResult] | Future[RawRun]) -> None:
+    def _take(self, task: Task, future: Future[CellResult | RawRun]) -> None:
         kind, order, _ = task
         outcome = future.result()
         if isinstance(outcome, CellResult):
@@ -228,11 +228,16 @@ class Campaign:
         self._listener.noted(f"{axis}={value.name} is in force: {seen}.")
 
 
-def _submit(pool: ProcessPoolExecutor, task: Task) -> Future[CellResult] | Future[RawRun]:
+def _submit(pool: ProcessPoolExecutor, task: Task) -> Future[CellResult | RawRun]:
     _, order, expectation = task
+    return pool.submit(_run, order, expectation)
+
+
+def _run(order: Order, expectation: Expectation | None) -> CellResult | RawRun:
+    """Run in the slot that this process is: judged where there is a yardstick."""
     if expectation is None:
-        return pool.submit(run_raw, order)
-    return pool.submit(run_cell, CellTask(order=order, expectation=expectation))
+        return run_raw(order)
+    return run_cell(CellTask(order=order, expectation=expectation))
 
 
 def wants_isolation(scenario: Scenario, network: str) -> bool:
@@ -281,7 +286,8 @@ def with_pool(scenario: Scenario, ground: Ground, jobs: int, *, isolated: bool, 
     except BrokenProcessPool as error:
         raise HarnessFailed(
             "a slot died: it was killed, ran out of memory, or could not be set up",
-            next_step="the finished cells are kept; look at the kernel's log for an out-of-memory kill, or use fewer --jobs",
+            next_step="the finished cells are kept; look for an out-of-memory kill in the kernel's log, or use fewer "
+            "--jobs",
         ) from error
     finally:
         _end_slots(pool)

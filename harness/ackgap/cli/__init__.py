@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="ackgap",
         description="Kills an agent's worker at every point where the outside world or its own durable state changes, "
         "brings it back, and counts what the outside world saw.",
-        epilog="exit status: 0 nothing red or inconclusive; 1 red; 2 your mistake; 3 only inconclusive, or ackgap failed",
+        epilog="exit status: 0 nothing red or inconclusive; 1 red; 2 your mistake; 3 inconclusive, or ackgap failed",
     )
     parser.add_argument("--version", action="version", version=f"ackgap {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

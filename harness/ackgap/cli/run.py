@@ -91,7 +91,8 @@ def _source(options: argparse.Namespace) -> Source:
         raise UsageInvalid(
             "name either a scenario or a worker",
             where="ackgap run",
-            next_step="`ackgap run SCENARIO`, or `ackgap run --worker COMMAND --target NAME=PROFILE --env KEY={NAME.url}`",
+            next_step="write `ackgap run SCENARIO`, or `ackgap run --worker COMMAND --target NAME=PROFILE "
+            "--env KEY={NAME.url}`",
         )
     if options.scenario:
         given = [name for name in ("target", "env", "resume_command", "state", "reset") if getattr(options, name)]

@@ -38,7 +38,7 @@ _we_are_subreaper = False
 
 def become_subreaper() -> bool:
     """Make this process the parent of every orphan below it; return whether that worked."""
-    global _we_are_subreaper
+    global _we_are_subreaper  # noqa: PLW0603 - it is a fact about the process
     if _libc is not None:
         _we_are_subreaper = _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     return _we_are_subreaper
@@ -79,7 +79,7 @@ def descendants(root: int) -> list[int]:
 def _children(pid: int) -> list[int]:
     children: list[int] = []
     try:
-        tasks = os.listdir(f"/proc/{pid}/task")
+        tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a hot path
     except OSError:
         return children
     for task in tasks:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from ackgap.execute.channel import Announcement, Connection
 from ackgap.execute.hold import HoldObservation
@@ -23,7 +24,7 @@ from ackgap.target.service import TargetService
 
 __all__ = ["Gatekeeper"]
 
-Strike = Callable[[Life, CrashPoint], Awaitable[None]]
+Strike = Callable[[Life], Coroutine[Any, Any, None]]
 
 
 class Gatekeeper:
@@ -216,7 +217,7 @@ class Gatekeeper:
         if life.fault is not None and life.fault.point == point and not life.struck.is_set():
             life.struck.set()
             life.frozen_at = point.boundary.kind
-            life.strike = asyncio.ensure_future(self._strike(life, point))
+            life.strike = asyncio.create_task(self._strike(life))
             await life.freed.wait()
             if life.dead:
                 raise Severed

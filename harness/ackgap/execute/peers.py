@@ -33,7 +33,7 @@ def holder_of(peer_port: int, local_port: int, candidates: Iterable[int]) -> int
         wanted = f"socket:[{inode}]"
         for pid in candidates:
             with contextlib.suppress(OSError):
-                for descriptor in os.listdir(f"/proc/{pid}/fd"):
+                for descriptor in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208 - a hot path
                     with contextlib.suppress(OSError):
                         if os.readlink(f"/proc/{pid}/fd/{descriptor}") == wanted:  # noqa: PTH115
                             return pid

@@ -62,7 +62,7 @@ class WorkerProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=containment.die_with_parent(),
+                preexec_fn=containment.die_with_parent(),  # noqa: PLW1509 - one prctl call, nothing that needs a lock
             )
         except OSError as error:
             raise ProbeFailed(

@@ -88,7 +88,7 @@ def open_slot(spec: SlotSpec, numbers: Synchronized[int]) -> None:
         spec: What all slots have in common.
         numbers: Counts slots; each takes the next.
     """
-    global _slot
+    global _slot  # noqa: PLW0603 - a process is one slot
     # Handlers, not SIG_IGN: a handler is reset by exec, an ignored signal would be inherited by the worker.
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     signal.signal(signal.SIGTERM, _end_now)

@@ -31,7 +31,6 @@ from ackgap.execute.life import Life, fill
 from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
-from ackgap.model.boundary import CrashPoint
 from ackgap.model.event import (
     CheckReported,
     Event,
@@ -424,7 +423,7 @@ class Supervisor:
 
     # --------------------------------------------------------------- faults
 
-    async def _strike(self, life: Life, point: CrashPoint) -> None:
+    async def _strike(self, life: Life) -> None:
         assert life.fault is not None
         began_s = asyncio.get_running_loop().time()
         settling = await self._settle(life)

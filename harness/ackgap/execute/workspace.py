@@ -61,7 +61,7 @@ def _copy(source: Path, destination: Path, budget: list[int]) -> None:
 
 
 def _copy_link(link: Path, copy: Path) -> None:
-    target = Path(os.readlink(link))
+    target = link.readlink()
     copy.symlink_to(target if target.is_absolute() else (link.parent / target).absolute())
 
 
@@ -71,7 +71,7 @@ def remove_tree(directory: Path) -> None:
         directory.unlink()
         return
 
-    def retry(function: object, path: str, _error: object) -> None:
+    def retry(_function: object, path: str, _error: object) -> None:
         parent = Path(path).parent
         parent.chmod(0o700)
         if Path(path).is_dir() and not Path(path).is_symlink():

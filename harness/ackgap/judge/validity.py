@@ -85,7 +85,7 @@ def _clock(case: Case) -> Iterator[Finding]:
         yield Finding(
             kind=None,
             code="worker_clock_unmoved",
-            summary="the targets' clock moved and the worker's did not: the worker clock unmoved, read time-outs with care",
+            summary="the targets' clock moved and the worker's did not (worker clock unmoved)",
         )
 
 

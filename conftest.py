@@ -1,0 +1,38 @@
+"""Slow tests run in CI, or when they are asked for; in CI a missing program is a failure, elsewhere a skip."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+IN_CI = os.environ.get("CI") == "true"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", default=IN_CI, help="run the slow tests too, as CI does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow") or config.getoption("-m"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="slow; run with --slow, or CI=true"))
+
+
+@pytest.fixture
+def program():
+    """Return the path of a program that a test needs; skip where it is missing, and fail in CI."""
+
+    def find(name: str, how: str) -> str:
+        found = shutil.which(name)
+        if found is None:
+            text = f"{name} is missing; get it with: {how}"
+            pytest.fail(text) if IN_CI else pytest.skip(text)
+        return found
+
+    return find

@@ -1,0 +1,168 @@
+"""MatrixRun: a crash matrix as a test sees it, with a failure message that a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ackgap.errors import UsageInvalid
+from ackgap.model.event import Json
+from ackgap.model.expectation import Expectation
+from ackgap.model.history import History
+from ackgap.model.matrix import CellResult, Variant
+from ackgap.model.verdict import Colour, Finding, Verdict, VerdictKind
+from ackgap.report.plain import plain, replay_command
+from ackgap.report.store import Run
+from ackgap.report.write import HTML_FILE
+from ackgap.scenario.discover import find_scenario
+from ackgap.session import Session, Source, selection_of
+
+__all__ = ["MatrixRun", "run_matrix"]
+
+Check = Callable[[History], str | None]
+"""An invariant of the user's own: returns what is wrong with a history, or None."""
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class MatrixRun:
+    """What a run of a crash matrix found.
+
+    Attributes:
+        run: The run as its files tell it.
+        cells: Its results, checks of the test's own included.
+    """
+
+    run: Run
+    cells: tuple[CellResult, ...]
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Verdict by cell."""
+        return {cell.cell: cell.verdict.kind.value for cell in self.cells}
+
+    def assert_exactly_once(self, *, allow: Sequence[str] = ("wasted", "in_doubt")) -> None:
+        """Fail unless every action happened exactly once at every crash point.
+
+        Args:
+            allow: Verdicts that pass besides `ok`; amber ones by default.
+
+        Raises:
+            AssertionError: Says what happened twice, at which point, who could have prevented it, and how to see it
+                again.
+        """
+        __tracebackhide__ = True
+        passing = {VerdictKind.OK, *map(VerdictKind, allow)}
+        bad = [cell for cell in self.cells if cell.verdict.kind not in passing]
+        if bad:
+            raise AssertionError("\n".join(self._message(bad)))
+
+    def _message(self, bad: list[CellResult]) -> Iterator[str]:
+        ran = len(self.cells)
+        yield f"{len(bad)} of {ran} cells of {self.run.info.scenario} are not exactly once"
+        groups: dict[tuple[str, str], list[CellResult]] = {}
+        for cell in bad:
+            groups.setdefault((cell.verdict.kind.value, cell.verdict.headline), []).append(cell)
+        for (kind, headline), cells in list(groups.items())[:_SHOWN]:
+            first = cells[0]
+            yield ""
+            yield f"{kind.replace('_', ' ')}: {plain(headline)}"
+            more = f", and at {len(cells) - 1} more" if len(cells) > 1 else ""
+            yield f"  killed at  {plain(first.cell)}{more}"
+            yield from _attribution(first)
+            yield f"  again      {replay_command(self.run.info.replay_prefix, first.cell)}"
+        if len(groups) > _SHOWN:
+            yield f"\nand {len(groups) - _SHOWN} more kinds of finding"
+        yield f"\nreport: {self.run.directory / HTML_FILE}"
+
+
+def _attribution(cell: CellResult) -> Iterator[str]:
+    found = next((finding for finding in cell.findings if finding.kind is cell.verdict.kind), None)
+    attribution = found.attribution if found is not None else None
+    if attribution is None:
+        return
+    for side in ("worker", "engine", "target"):
+        text = getattr(attribution, side)
+        if text:
+            mark = "*" if side in attribution.preventable_by else " "
+            yield f"  {side:<9}{mark} {plain(text)}"
+    if attribution.fix:
+        yield f"  fix        {plain(attribution.fix)}"
+
+
+class _Silent:
+    """A display that shows nothing."""
+
+    def began(self, variants: Sequence[Variant], isolated: bool) -> None: ...
+
+    def probed(self, variant: Variant, expectation: Expectation) -> None: ...
+
+    def planned(self, cells: int) -> None: ...
+
+    def noted(self, text: str) -> None: ...
+
+    def finished(self, result: CellResult) -> None: ...
+
+
+def run_matrix(
+    scenario: str | Path | None,
+    *,
+    root: Path,
+    directory: Path,
+    jobs: int | None = None,
+    network: str = "auto",
+    only: Sequence[str] = (),
+    points: Sequence[str] = (),
+    slice_name: str | None = None,
+    check: Check | None = None,
+    **flags: Json,
+) -> MatrixRun:
+    """Run a matrix and return what it found.
+
+    Args:
+        scenario: Path or name; None with `worker=...` among the flags.
+        root: What a relative path is relative to.
+        directory: Where results go.
+        jobs: Cells at a time.
+        network: `auto`, `isolated` or `host`.
+        only: `AXIS=VALUE` each.
+        points: Globs over crash points.
+        slice_name: A slice of the scenario.
+        check: An invariant over each cell's history.
+        flags: Arguments of `scenario_from_flags`.
+
+    Raises:
+        AckgapError: The scenario cannot be read, or the run proved nothing.
+    """
+    if scenario is not None and flags:
+        raise UsageInvalid(
+            f"{next(iter(flags))!r} belongs to worker=..., not to a scenario",
+            where="crash_matrix(...)",
+            next_step="write it into the scenario",
+        )
+    if scenario is None:
+        source = Source(flags={"targets": [], **flags, "directory": str(flags.get("directory") or root)})
+    else:
+        path = root / scenario
+        source = Source(path=find_scenario(str(path if path.exists() else scenario)))
+    loaded = source.scenario()
+    selection = selection_of(loaded, only=only, points=points, slice_name=slice_name)
+    session = Session(
+        source, loaded, selection, directory=directory, display=_Silent(), jobs=jobs, network=network, command="pytest"
+    )
+    run = session.run()
+    cells = run.cells if check is None else tuple(_checked(run, cell, check) for cell in run.cells)
+    return MatrixRun(run=run, cells=cells)
+
+
+def _checked(run: Run, cell: CellResult, check: Check) -> CellResult:
+    """Return the result with the finding of a test's own check, if it has one."""
+    wrong = check(run.history(cell.cell))
+    if wrong is None:
+        return cell
+    finding = Finding(kind=VerdictKind.DIVERGED, code="check", summary=f"the test's own check does not hold: {wrong}")
+    if cell.verdict.kind.colour is Colour.GREY:
+        return cell
+    return replace(cell, verdict=Verdict.of((*cell.findings, finding)))
