@@ -1,0 +1,286 @@
+"""TargetService: a fake service on a port of its own, from cell to cell."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import traceback
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ackgap.errors import HarnessFailed
+from ackgap.model.event import Json
+from ackgap.target.clock import VirtualClock
+from ackgap.target.connection import Connection, RawRequest, read_now, reset
+from ackgap.target.engine import Engine
+from ackgap.target.exchange import Cell, Exchange
+from ackgap.target.ledger import Ledger, Numbering
+from ackgap.target.ports import Gate, Recorder
+from ackgap.target.profile import Profile, chosen_protection, chosen_settings
+
+__all__ = ["Numbering", "TargetService"]
+
+_ACCEPT_PAUSE_S = 0.05
+"""Wait after a connection could not be accepted (the process is out of descriptors)."""
+_DRAIN_LIMIT_S = 5.0
+
+
+class TargetService:
+    """An instrumented fake service. It keeps its port for its lifetime and its state for one cell.
+
+    Args:
+        name: The scenario's name for it; prefix of its operations.
+        host: Address to listen on; loopback unless a private network is meant.
+        port: Port to listen on; 0 takes a free one.
+    """
+
+    def __init__(self, name: str, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
+        self._listener: socket.socket | None = None
+        self._accepting: asyncio.Task[None] | None = None
+        self._late: set[asyncio.Task[None]] = set()
+        self._cell: Cell | None = None
+
+    @property
+    def url(self) -> str:
+        """Base URL, without a slash at the end."""
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What it counted in the present cell."""
+        return self._cell.ledger if self._cell else None
+
+    async def start(self) -> int:
+        """Listen, and return the port.
+
+        Raises:
+            HarnessFailed: The port is not to be had.
+        """
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((self.host, self.port))
+            listener.listen(128)
+            listener.setblocking(False)
+        except OSError as error:
+            listener.close()
+            raise HarnessFailed(
+                f"The target {self.name!r} cannot listen on {self.host}:{self.port}: {error.strerror or error}.",
+                where=f"targets.{self.name}",
+                next_step="End the program that holds the port, or let ackgap choose one.",
+            ) from error
+        self.port = listener.getsockname()[1]
+        self._listener = listener
+        self._accepting = asyncio.get_running_loop().create_task(self._accept(listener))
+        return self.port
+
+    def begin(
+        self,
+        *,
+        profile: Profile,
+        protection: str | None,
+        settings: Mapping[str, Json],
+        reads: tuple[str, ...],
+        recorder: Recorder,
+        gate: Gate,
+        clock: VirtualClock,
+        drift: int,
+        numbers: Numbering,
+    ) -> None:
+        """Begin a cell with fresh state. Connections of an earlier one are dropped and can record nothing more.
+
+        Args:
+            profile: What the service does.
+            protection: How it treats repeats, by name; None takes the profile's default.
+            settings: What the scenario sets.
+            reads: Globs of operations that are reads although the profile says otherwise.
+            recorder: Takes the events.
+            gate: Decides when a request may go on.
+            clock: Virtual time.
+            drift: Shifts the wording of scripted models.
+            numbers: Numbers attempts and effects over all targets of the cell.
+
+        Raises:
+            ScenarioInvalid: The profile has no such protection or setting.
+        """
+        engine = Engine(
+            profile=profile,
+            target=self.name,
+            protection=chosen_protection(profile, self.name, protection),
+            settings=chosen_settings(profile, self.name, settings),
+            reads=reads,
+            clock=clock,
+            drift=drift,
+        )
+        self._end_cell()
+        self._cell = Cell(engine=engine, ledger=Ledger(self.name, recorder, numbers), gate=gate, clock=clock)
+
+    def operation_name(self, method: str, path: str) -> str:
+        """Return the name that a request has in the present cell, for whoever sees it before it is sent.
+
+        Raises:
+            RuntimeError: No cell has begun.
+        """
+        if self._cell is None:
+            raise RuntimeError("no cell has begun")
+        return self._cell.engine.profile.operation_name(self.name, method, path)
+
+    def boundary_name(self, method: str, request_target: str) -> str | None:
+        """Return the name of the boundary that a request is, None where nothing changes or costs money."""
+        if self._cell is None:
+            return None
+        engine = self._cell.engine
+        match = engine.profile.match(method, _path_of(request_target))
+        if match is None or not (match.operation.paid or engine.is_effectful(match.operation)):
+            return None
+        return f"{self.name}.{match.operation.name}"
+
+    def expect_death(self, incarnation: int) -> None:
+        """Tell it, just before the kill, that connections of that life which end from now on end by its death.
+
+        A connection that its client had closed before, while its request was parked, is recorded as given up.
+        Without this call a client that gives up is told apart from one that died by what the gate does next.
+        """
+        if self._cell is not None:
+            self._cell.expect_death(incarnation)
+
+    async def drain(self, incarnation: int) -> None:
+        """Drop every connection of a life that is dead, and record what it had sent and nobody has read.
+
+        When this returns, nothing of that life is worked on any more. Later connections of it are refused.
+        """
+        cell = self._cell
+        if cell is None:
+            return
+        cell.dying.add(incarnation)
+        cell.drained.add(incarnation)
+        self._sweep_backlog(cell, incarnation)
+        mine = [connection for connection in cell.connections if connection.incarnation == incarnation]
+        for connection in mine:
+            connection.sever()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_LIMIT_S):
+                for connection in mine:
+                    await connection.finished()
+        for byte_count, complete in cell.remnants.pop(incarnation, ()):
+            cell.ledger.discarded(incarnation, byte_count, complete)
+
+    def open_connections(self, incarnation: int) -> int:
+        """Return how many connections of a life are open."""
+        if self._cell is None:
+            return 0
+        return sum(connection.incarnation == incarnation for connection in self._cell.connections)
+
+    def requests_in_flight(self) -> int:
+        """Return how many requests are being worked on."""
+        return self._cell.in_flight if self._cell else 0
+
+    async def stop(self) -> None:
+        """Drop all connections and give the port back."""
+        self._end_cell()
+        if self._accepting is not None:
+            self._accepting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._accepting
+            self._accepting = None
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        await asyncio.sleep(0)  # lets aborted transports close their sockets
+
+    def _end_cell(self) -> None:
+        cell, self._cell = self._cell, None
+        if cell is None:
+            return
+        cell.ledger.close()
+        for connection in tuple(cell.connections):
+            connection.sever()
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                sock, peer = await loop.sock_accept(listener)
+            except OSError:
+                await asyncio.sleep(_ACCEPT_PAUSE_S)
+                continue
+            connection = self._adopt(sock, peer[1])
+            if connection is not None:
+                with suppress(OSError):
+                    await loop.connect_accepted_socket(lambda made=connection: made, sock)  # type: ignore[misc]
+
+    def _adopt(self, sock: socket.socket, peer_port: int) -> Connection | None:
+        """Decide whose connection it is, once and for all; None if it is nobody's."""
+        cell = self._cell
+        if cell is None:
+            reset(sock)
+            return None
+        incarnation = cell.gate.incarnation_of(peer_port, self.port)
+        if incarnation is None or incarnation in cell.drained:
+            waiting = len(read_now(sock))
+            reset(sock)
+            holder = "a life that is over" if incarnation is not None else "no process of the worker"
+            cell.ledger.note(
+                "connection_refused",
+                f"{self.name}: refused a connection from port {peer_port}, held by {holder}; "
+                f"{waiting} bytes were waiting on it",
+                incarnation or 0,
+            )
+            return None
+        connection = Connection(_Owner(cell), sock, incarnation)
+        cell.connections.add(connection)
+        return connection
+
+    def _sweep_backlog(self, cell: Cell, incarnation: int) -> None:
+        """Take the connections that nobody has accepted yet: a dead life may be behind them."""
+        while self._listener is not None:
+            try:
+                sock, peer = self._listener.accept()
+            except OSError:
+                return
+            sock.setblocking(False)
+            holder = cell.gate.incarnation_of(peer[1], self.port)
+            # A peer that nobody holds any more, right after a death, is the one that died.
+            connection = Connection(_Owner(cell), sock, incarnation if holder is None else holder)
+            if connection.incarnation != incarnation:
+                cell.connections.add(connection)
+                late = asyncio.get_running_loop().create_task(self._serve_late(connection, sock))
+                self._late.add(late)
+                late.add_done_callback(self._late.discard)
+                continue
+            cell.remember_remnant(incarnation, *connection.take_remnant())
+            reset(sock)
+
+    async def _serve_late(self, connection: Connection, sock: socket.socket) -> None:
+        with suppress(OSError):
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, sock)
+
+
+class _Owner:
+    """Ties a connection to the cell in which it was accepted."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    def exchange(self, connection: Connection, raw: RawRequest) -> Coroutine[Any, Any, None]:
+        try:
+            return Exchange(self._cell, connection, raw).run()
+        except Exception:
+            # A mistake of ours must not pass for a crash of the worker, nor take other connections along.
+            self._cell.ledger.note("target_failed", traceback.format_exc(limit=8), connection.incarnation)
+            return _sever(connection)
+
+    def connection_over(self, connection: Connection) -> None:
+        self._cell.connections.discard(connection)
+
+    def left_unread(self, connection: Connection, byte_count: int, complete_request: bool) -> None:
+        self._cell.remember_remnant(connection.incarnation, byte_count, complete_request)
+
+
+async def _sever(connection: Connection) -> None:
+    connection.sever()
