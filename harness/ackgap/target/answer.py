@@ -1,9 +1,10 @@
 """Answers, and the little template language in which profiles write them.
 
 A template is a JSON value. Text in it may hold placeholders: `{object.id}`, `{payload.amount}`, `{path.id}`,
-`{query.q}`, `{setting.decision}`, `{clock.iso}`, `{clock.unix}`, `{items}`, `{count}`, `{problem}`, `{key}`. Text that is nothing but a
-placeholder takes the value with its type; what is missing becomes null (or nothing, inside longer text). The key `*`
-of a table spreads the fields of its value around it.
+`{query.q}`, `{setting.decision}`, `{clock.iso}`, `{clock.unix}`, `{items}`, `{count}`, `{problem}`, `{key}`.
+
+Text that is nothing but a placeholder takes the value with its type; what is missing becomes null (or nothing, inside
+longer text). The key `*` of a table spreads the fields of its value around it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import http
 import socket
 import struct
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -136,10 +137,8 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         if not self._over:
-            try:
+            with suppress(OSError):  # closed by the peer in the meantime
                 self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            except OSError:
-                pass  # closed by the peer in the meantime
         self._transport.abort()
 
     def take_remnant(self) -> tuple[int, bool]:
@@ -309,10 +308,8 @@ def read_now(sock: socket.socket) -> bytes:
 
 def reset(sock: socket.socket) -> None:
     """Close a socket with a reset."""
-    try:
+    with suppress(OSError):  # the peer was quicker
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    except OSError:
-        pass  # the peer was quicker
     sock.close()
 
 

@@ -17,7 +17,7 @@ from ackgap.target.engine import Engine
 from ackgap.target.exchange import Cell, Exchange
 from ackgap.target.ledger import Ledger, Numbering
 from ackgap.target.ports import Gate, Recorder
-from ackgap.target.profile import Profile, chosen_protection, chosen_settings
+from ackgap.target.profile import Profile, chosen_protection, chosen_settings, plain_path
 
 __all__ = ["Numbering", "TargetService"]
 
@@ -135,7 +135,7 @@ class TargetService:
         if self._cell is None:
             return None
         engine = self._cell.engine
-        match = engine.profile.match(method, _path_of(request_target))
+        match = engine.profile.match(method.upper(), plain_path(request_target))
         if match is None or not (match.operation.paid or engine.is_effectful(match.operation)):
             return None
         return f"{self.name}.{match.operation.name}"
