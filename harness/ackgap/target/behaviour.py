@@ -166,9 +166,10 @@ def _patch(context: Context) -> Done:
             return Done(answer=context.not_found())
         stored = Stored(object_id=object_id, collection=collection, document={"id": object_id}, created_s=context.now_s)
         context.state.put(stored)
-    payload = context.request.payload
-    if isinstance(stored.document, Mapping) and isinstance(payload, Mapping):
-        stored.document = {**stored.document, **payload}
+    template = context.operation.object
+    changes = context.request.payload if template is None else render(template, context.values)
+    if isinstance(stored.document, Mapping) and isinstance(changes, Mapping):
+        stored.document = {**stored.document, **changes}
     shown = context.view(stored)
     answer = context.answer(context.operation.answer, 200, shown, object_id=object_id, object=shown)
     return Done(answer=answer, applied=True, object_id=object_id)

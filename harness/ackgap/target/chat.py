@@ -120,8 +120,32 @@ def _say(payload: Mapping[str, Json], script: Sequence[Json], variation: int) ->
             return _Message(content=_pick(entry.get("say") or list(_DEFAULT_SAY), variation))
     forced = payload.get("tool_choice")
     if isinstance(forced, Mapping) and isinstance(forced.get("function"), Mapping):
-        return _Message(content=None, tool=str(forced["function"].get("name", "")), arguments="{}")
+        name = str(forced["function"].get("name", ""))
+        return _Message(content=None, tool=name, arguments=json.dumps(_invented_arguments(payload, name, variation)))
     return _Message(content=_pick(list(_DEFAULT_SAY), variation))
+
+
+def _invented_arguments(payload: Mapping[str, Json], name: str, variation: int) -> dict[str, Json]:
+    """Fill in the parameters of a tool that nobody scripted, in other words for each variation."""
+    functions = [function for function in _functions(payload) if function.get("name") == name]
+    schema = functions[0].get("parameters") if functions else None
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping):
+        return {}
+    return {str(field): _invented(str(field), part, variation) for field, part in properties.items()}
+
+
+def _invented(field: str, schema: Json, variation: int) -> Json:
+    if not isinstance(schema, Mapping):
+        return None
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    by_type: dict[str, Json] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}, "null": None}
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in by_type:
+        return by_type[kind]
+    words = field.replace("_", " ")
+    return (f"The {words}, as discussed", f"Here is the {words}", f"{words.capitalize()}, in short")[variation % 3]
 
 
 def _pick(wordings: Json, variation: int) -> str:
@@ -155,9 +179,13 @@ def _text_of(message: Mapping[str, Json]) -> str:
 
 
 def _tools(payload: Mapping[str, Json]) -> list[str]:
+    return [str(function.get("name")) for function in _functions(payload)]
+
+
+def _functions(payload: Mapping[str, Json]) -> list[Mapping[str, Json]]:
     tools = payload.get("tools")
     functions = [tool.get("function") for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list) else []
-    return [str(function.get("name")) for function in functions if isinstance(function, Mapping)]
+    return [function for function in functions if isinstance(function, Mapping)]
 
 
 def _message_body(message: _Message, call_id: str) -> dict[str, Json]:
