@@ -77,7 +77,7 @@ class Gatekeeper:
                     return life.incarnation
             except PeerUnknown:
                 return living[0].incarnation if len(living) == 1 else 0
-        return None if living else 0
+        return None
 
     def occurrence_of(self, incarnation: int, operation: str, method: str, path: str) -> int:  # noqa: ARG002
         """Return the occurrence of a request that has reached its target."""
@@ -147,7 +147,7 @@ class Gatekeeper:
             return
         if phase is Phase.SENDING:
             service = self._targets.get(str(message["host"]))
-            operation = service.boundary_of(str(message["method"]), str(message["path"])) if service else None
+            operation = service.boundary_name(str(message["method"]), str(message["path"])) if service else None
             if operation is None:
                 return
             occurrence = life.announce_call(*call, operation)

@@ -442,6 +442,8 @@ class Supervisor:
             life.paused.set()
             return
         life.struck_dead = True
+        for service in self._surroundings.targets.values():
+            service.expect_death(life.incarnation)
         life.outlived = await life.process.kill()
         life.die()
 
