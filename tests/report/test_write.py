@@ -162,3 +162,11 @@ def test_a_history_may_hold_a_megabyte(builders: ModuleType, tmp_path: Path) -> 
     write_reports(directory)
     assert json.loads((directory / "histories.jsonl").read_text())["history"][-1]["seq"] == 999
     assert len(read_run(directory).history_json(big.cell)) == len(big.history)
+
+
+def test_every_character_that_is_escaped_is_suspected_in_json() -> None:
+    from ackgap.report.page import _SUSPECT
+
+    escaped = [chr(code) for code in range(0x110000) if plain_block(chr(code)) != chr(code)]
+    assert len(escaped) > 2000
+    assert [character for character in escaped if not _SUSPECT.search(json.dumps(character))] == []

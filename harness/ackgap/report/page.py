@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from importlib import resources
@@ -30,6 +31,8 @@ _STYLES = ("base.css", "matrix.css", "sheet.css")
 _SCRIPTS = ("dom.js", "matrix.js", "story.js", "sequence.js", "diff.js", "detail.js", "start.js")
 _MOST_COLUMNS = 24
 _KINDS = tuple(VerdictKind)
+_SUSPECT = re.compile(r"\\u(?:00[01789a]|061c|180e|20[026]|d[89a-f]|f[ef])|\\[bfr]")
+"""How any character that `plain` escapes looks in JSON of ASCII characters; it may name a few harmless ones too."""
 
 
 def page_html(run: Run) -> Iterator[str]:
@@ -75,13 +78,21 @@ def _hash(text: str) -> str:
 
 def _inert(value: Json) -> str:
     """Return JSON that cannot end its script element, whatever the strings in it say."""
-    text = json.dumps(plain_json(value), separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _harmless(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _packed(value: Json) -> str:
-    text = json.dumps(plain_json(value), separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
+    return base64.b64encode(zlib.compress(_harmless(value).encode(), 6)).decode()
+
+
+def _harmless(value: Json) -> str:
+    """Return JSON in which every text is made harmless; the walk is only needed where an escape shows a suspect."""
+    text = _compact(value)
+    return _compact(plain_json(value)) if _SUSPECT.search(text) else text
+
+
+def _compact(value: Json) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _eyebrow(run: Run) -> str:
@@ -210,9 +221,9 @@ def _group(group: FindingGroup, order: dict[str, int]) -> Json:
 def _detail(run: Run, result: CellResult) -> Json:
     document = result_to_json(result)
     kept = {name: document[name] for name in ("findings", "incarnations", "effects", "duration_s", "settling")}
-    history = result.history or run.history_json(result.cell)
+    history = encode(result.history) if result.history else list(run.history_json(result.cell))
     return kept | {
         "kept_directory": result.kept_directory,
         "replay": replay_command(run.info.replay_prefix, result.cell),
-        "history": encode(history),
+        "history": history,
     }

@@ -22,7 +22,7 @@ async function open(number, members, { focus = true } = {}) {
   const sheet = byId("sheet");
   sheet.hidden = false;
   document.body.classList.add("open");
-  if (!wasOpen) drawMatrix();
+  if (!wasOpen) fitLabels();
   drawSheet(number, detail);
   markSelected();
   sheet.scrollTop = 0;
@@ -37,15 +37,14 @@ function close() {
   if (state.selected === null) return;
   opening++;
   const button = document.querySelector('button.cell[aria-selected="true"]');
-  const at = button && button.dataset.at;
   state.selected = null;
   byId("sheet").hidden = true;
   byId("sheet").replaceChildren();
   document.body.classList.remove("open");
   history.replaceState(null, "", location.pathname + location.search);
-  drawMatrix();
-  const back = at && document.querySelector(`button.cell[data-at="${at}"]`);
-  if (back) back.focus();
+  fitLabels();
+  markSelected();
+  if (button) focusCell(button);
 }
 
 function drawSheet(number, detail) {

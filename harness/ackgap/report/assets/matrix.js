@@ -1,5 +1,6 @@
 // The matrix: rows in the order of the run, columns folded to the axes shown.
 const state = { off: new Set(), shown: new Set(D.shown), selected: null, columns: [] };
+const gapSets = D.gaps.map((rows) => new Set(rows));
 const indexOf = new Map();
 const labels = new Map();
 for (let number = 0; number * 4 < D.cells.length; number++) {
@@ -44,14 +45,21 @@ function drawMatrix() {
   const columns = state.columns = columnsOf(state.shown);
   const table = byId("matrix");
   const keep = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.at : null;
-  const room = Math.min(Math.max(8, ...D.rows.map((row) => boundaryText(row).length)), document.body.classList.contains("open") || innerWidth < 1000 ? 24 : 38);
-  table.style.setProperty("--op-width", `${room}ch`);
-  table.replaceChildren(head(columns), body(columns, room));
+  table.replaceChildren(head(columns), body(columns));
+  fitLabels();
   applyFilter();
   markSelected();
   const first = (keep && table.querySelector(`button.cell[data-at="${keep}"]`)) || table.querySelector("button.cell");
   if (first) { first.tabIndex = 0; if (keep) first.focus(); }
   drawHint(columns);
+}
+
+// Names are as long as the room allows: less beside an open sheet and on a narrow screen.
+function fitLabels() {
+  const narrow = document.body.classList.contains("open") || innerWidth < 1000;
+  const room = Math.min(Math.max(8, ...D.rows.map((row) => boundaryText(row).length)), narrow ? 24 : 38);
+  byId("matrix").style.setProperty("--op-width", `${room}ch`);
+  for (const label of document.querySelectorAll("#matrix .op")) label.textContent = middle(label.dataset.full, room);
 }
 
 function head(columns) {
@@ -95,7 +103,7 @@ function edge(columns, place) {
 
 function boundaryText(row) { return row.plain && row.name ? `${row.name}#${row.occurrence}` : row.label; }
 
-function body(columns, room) {
+function body(columns) {
   const rows = el("tbody");
   let before = null;
   const last = D.rows.length - 1;
@@ -109,7 +117,7 @@ function body(columns, room) {
     const rail = row.phase ? (row.kind === "checkpoint" ? "checkpoint" : "") + (begins ? "" : " minor") : "none";
     line.append(el("th", { scope: "row" }, el("div", { class: "stop" },
       el("span", { class: `rail ${rail}` }),
-      row.phase ? el("span", { class: `op${begins ? "" : " again"}`, title: boundary }, middle(boundary, room)) : el("span", { class: "phase" }, "not killed"),
+      row.phase ? el("span", { class: `op${begins ? "" : " again"}`, title: boundary, "data-full": boundary }, boundary) : el("span", { class: "phase first" }, "not killed"),
       el("span", { class: "phase", "data-tip": row.phase && row.plain ? PHASES[row.phase] : null }, row.phase && row.plain ? row.phase : ""),
       el("span", { class: "gap-name" }, opens ? "acknowledgment gap" : ""))));
     columns.forEach((column, place) => line.append(cell(row, number, column, place, edge(columns, place))));
@@ -120,7 +128,7 @@ function body(columns, room) {
 }
 
 function cell(row, number, column, place, atEdge) {
-  const inGap = column.variants.some((variant) => D.gaps[D.gapOf[variant]].includes(number));
+  const inGap = column.variants.some((variant) => gapSets[D.gapOf[variant]].has(number));
   const box = el("td", { class: `${inGap ? "in-gap " : ""}${atEdge ? "edge" : ""}` });
   const found = merged(number, column);
   if (!found) {
@@ -204,6 +212,12 @@ function walk(button, key) {
   }
 }
 
+function focusCell(button) {
+  for (const other of document.querySelectorAll('button.cell[tabindex="0"]')) other.tabIndex = -1;
+  button.tabIndex = 0;
+  button.focus();
+}
+
 function listenToMatrix() {
   const table = byId("matrix");
   const membersAt = (button) => {
@@ -220,8 +234,6 @@ function listenToMatrix() {
     event.preventDefault();
     const next = walk(button, event.key);
     if (!next) return;
-    button.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
+    focusCell(next);
   });
 }

@@ -60,4 +60,5 @@ drawAbout();
 listenToMatrix();
 openFromAddress();
 addEventListener("hashchange", openFromAddress);
+addEventListener("resize", fitLabels);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") { byId("tip").hidden = true; close(); } });
