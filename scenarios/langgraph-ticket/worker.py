@@ -66,7 +66,7 @@ def ask_model(prompt: str, **options):
     return answer.choices[0].message
 
 
-def post(url: str, step: str, body: dict) -> dict:
+def post(url: str, step: str, body: dict) -> httpx.Response:
     """Write to a service, with the idempotency key of the chosen strategy."""
     content = json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
@@ -74,7 +74,7 @@ def post(url: str, step: str, body: dict) -> dict:
         headers["Idempotency-Key"] = hashlib.sha256(content).hexdigest()
     elif KEY == "fixed":
         headers["Idempotency-Key"] = f"{THREAD_ID}:{step}"
-    return http.post(url, content=content, headers=headers).raise_for_status().json()
+    return http.post(url, content=content, headers=headers)
 
 
 def search_registry(state: Review) -> Review:
@@ -102,7 +102,7 @@ def file_ticket(state: Review) -> Review:
         tool_choice={"type": "function", "function": {"name": "create_ticket"}},
     )
     words = json.loads(message.tool_calls[0].function.arguments)
-    ticket = post(
+    answer = post(
         os.environ["TICKETS_URL"] + "/tickets",
         "file_ticket",
         {
@@ -113,13 +113,21 @@ def file_ticket(state: Review) -> Review:
             "assessment": state["assessment"],
         },
     )
-    return {"ticket_id": ticket["id"]}
+    if answer.status_code == 422:  # the key was used for other words: an earlier attempt has filed this ticket
+        return {"ticket_id": open_ticket(state["partner_id"])}
+    return {"ticket_id": answer.raise_for_status().json()["id"]}
+
+
+def open_ticket(partner_id: str) -> str:
+    wanted = {"partner_id": partner_id, "kind": "partner-review", "status": "open"}
+    answer = http.get(os.environ["TICKETS_URL"] + "/tickets", params=wanted)
+    return answer.raise_for_status().json()["items"][0]["id"]
 
 
 def notify(state: Review) -> Review:
     text = f"Partner {state['partner_id']}: ticket {state['ticket_id']} is filed."
-    message = post(os.environ["NOTIFY_URL"] + "/messages", "notify", {"to": "risk-desk", "text": text})
-    return {"message_id": message["id"]}
+    answer = post(os.environ["NOTIFY_URL"] + "/messages", "notify", {"to": "risk-desk", "text": text})
+    return {"message_id": answer.raise_for_status().json()["id"]}
 
 
 def build_graph(saver: SqliteSaver):
@@ -140,7 +148,8 @@ def build_graph(saver: SqliteSaver):
 
 def ask_human(text: str) -> str:
     """Show exactly this text to a person and wait for the decision."""
-    request = post(os.environ["APPROVALS_URL"] + "/approvals", "approve", {"case_id": THREAD_ID, "text": text})
+    answer = post(os.environ["APPROVALS_URL"] + "/approvals", "approve", {"case_id": THREAD_ID, "text": text})
+    request = answer.raise_for_status().json()
     while not request.get("decision"):
         time.sleep(0.5)
         request = http.get(f"{os.environ['APPROVALS_URL']}/approvals/{request['id']}").raise_for_status().json()
