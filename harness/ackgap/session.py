@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import platform
 import shlex
 import shutil
@@ -75,11 +76,12 @@ class Source:
         limits = Limits(life_s=float(life_s)) if life_s else None
         return scenario_from_flags(**flags, limits=limits, directory=Path(directory) if directory else None)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return it for `source.json`; a path below the current directory is written as such."""
+    def to_json(self, directory: Path) -> dict[str, Json]:
+        """Return it for `source.json`; paths are written as seen from the directory of the results."""
         if self._path is not None:
-            return {"path": _relative(self._path)}
-        return {"flags": {**self._flags, "directory": _relative(Path(self._flags.get("directory") or Path.cwd()))}}
+            return {"path": os.path.relpath(self._path, directory)}
+        home = self._flags.get("directory") or Path.cwd()
+        return {"flags": {**self._flags, "directory": os.path.relpath(home, directory)}}
 
     @classmethod
     def read(cls, directory: Path) -> Source:
@@ -92,8 +94,9 @@ class Source:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             if "path" in document:
-                return cls(path=Path(document["path"]))
-            return cls(flags=dict(document["flags"]))
+                return cls(path=directory / document["path"])
+            flags = dict(document["flags"])
+            return cls(flags={**flags, "directory": str((directory / flags["directory"]).resolve())})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ResultsInvalid(
                 f"what was run is not known: {error}",
@@ -206,7 +209,7 @@ class Session:
         set_aside(self._directory)
         with RunWriter(self._directory) as writer:
             self._writer = writer
-            (self._directory / SOURCE_FILE).write_text(json.dumps(self._source.to_json(), indent=1) + "\n")
+            (self._directory / SOURCE_FILE).write_text(json.dumps(self._source.to_json(self._directory), indent=1) + "\n")
             complete = False
             try:
                 campaign.run()

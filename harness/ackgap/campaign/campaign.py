@@ -22,7 +22,9 @@ from ackgap.execute.isolation import can_isolate
 from ackgap.execute.slot import SlotSpec, open_slot
 from ackgap.execute.supervisor import Order
 from ackgap.execute.workspace import OutsideState
+from ackgap.model.event import EgressAttempted
 from ackgap.model.expectation import Expectation
+from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import UNDISTURBED, Schedule
 from ackgap.plan.exhaustive import every_point_once
@@ -161,6 +163,7 @@ class Campaign:
     def _plan_cells(self, column: _Column) -> None:
         first, second = column.probes[0], column.probes[1]
         for probe in (first, second):
+            self._note_egress(probe.history)
             check_probe(probe.history, self._scenario, column.variant, isolated=self._isolated)
         expectation = expectation_of(self._scenario, column.variant, self._profiles, first.history, second.history)
         self._listener.probed(column.variant, expectation)
@@ -173,6 +176,11 @@ class Campaign:
         self._cells += len(cells)
         self._known += 1
         self._listener.planned(round(self._cells * len(self._columns) / self._known) + len(self._columns))
+
+    def _note_egress(self, history: History) -> None:
+        for event in history.of(EgressAttempted):
+            outcome = "allowed" if event.allowed else "refused"
+            self._listener.noted(f"The worker tried to reach {event.host}, which is not this machine: {outcome}.")
 
     def _note_assumptions(self, expectation: Expectation) -> None:
         for facts in expectation.operations.values():

@@ -58,9 +58,10 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
     end = next(iter(history.of(IncarnationEnded)), None)
     said = _last_lines(end)
     problem: AckgapError | None = None
-    if refused:
+    if refused and (history.of(GaveUp) or not history.attempts):
         problem = ProbeFailed(
-            f"the worker tried to reach {', '.join(refused)}, which is not this machine; it was refused",
+            f"the worker tried to reach {', '.join(refused)}, which is not this machine; it was refused, and the "
+            f"run failed{said}",
             where=where,
             next_step="give it a target's address instead (--env KEY={NAME.url}), or allow the host with --allow-host",
         )

@@ -198,6 +198,12 @@ class Gatekeeper:
         """A write whose `committing` is struck never begins, so nobody has to wait for it to land."""
         return life.fault is None or life.fault.point != point or life.struck.is_set()
 
+    def host_asked_for(self, host: str) -> None:
+        """A process of the cell asked for the address of another machine; it was told that there is none."""
+        living = [life for life in self._lives.values() if not life.dead]
+        if living:
+            self._once(f"egress {host}", EgressAttempted, living[-1], host=host, allowed=False)
+
     # ---------------------------------------------------------------- common
 
     def _arrived(self, point: CrashPoint) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, isolation, workspace
 from ackgap.execute.supervisor import Order, Supervisor, Surroundings
+from ackgap.execute.witness import NameWitness
 from ackgap.model.event import Event
 from ackgap.model.history import History
 from ackgap.target.service import TargetService
@@ -54,6 +55,7 @@ class _Slot:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._loop = asyncio.new_event_loop()
         self._targets = {name: TargetService(name) for name in spec.target_names}
+        self._witness = NameWitness() if spec.isolated else None
         self._loop.run_until_complete(self._listen())
         self._outside = (
             workspace.OutsideState(spec.external_state, spec.directory / "outside") if spec.external_state else None
@@ -62,6 +64,8 @@ class _Slot:
     async def _listen(self) -> None:
         for service in self._targets.values():
             await service.start()
+        if self._witness is not None:
+            await self._witness.listen()
 
     def run(self, order: Order, watch: Callable[[Event], None] | None) -> tuple[History, str]:
         supervisor = Supervisor(
@@ -71,6 +75,7 @@ class _Slot:
                 targets=self._targets,
                 run_token=self._spec.run_token,
                 outside=self._outside,
+                witness=self._witness,
             ),
             watch=watch,
         )

@@ -31,6 +31,7 @@ from ackgap.execute.life import Life, fill
 from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
+from ackgap.execute.witness import NameWitness
 from ackgap.model.event import (
     CheckReported,
     Event,
@@ -70,6 +71,7 @@ class Surroundings:
         run_token: In the environment of every process of the run, to find orphans by.
         outside: State that lies outside the cell, saved before the run.
         guard_egress: Refuse connections to other machines inside Python workers.
+        witness: Sees which hosts are asked for, where the slot has a network of its own.
     """
 
     directory: Path
@@ -77,6 +79,7 @@ class Surroundings:
     run_token: str
     outside: workspace.OutsideState | None = None
     guard_egress: bool = True
+    witness: NameWitness | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +152,8 @@ class Supervisor:
         """
         self._prepare()
         await self._channel.open()
+        if self._surroundings.witness is not None:
+            self._surroundings.witness.asked = self._gatekeeper.host_asked_for
         try:
             await self._live_on()
             await self._run_checks()
@@ -513,6 +518,8 @@ class Supervisor:
         return process.returncode if process.returncode is not None else -1, output.decode("utf-8", "replace")
 
     async def _clear_away(self) -> None:
+        if self._surroundings.witness is not None:
+            self._surroundings.witness.asked = None
         for life in self._lives:
             if not life.dead:
                 await life.process.kill()
