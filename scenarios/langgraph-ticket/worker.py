@@ -125,8 +125,12 @@ def open_ticket(partner_id: str) -> str:
 
 
 def notify(state: Review) -> Review:
-    text = f"Partner {state['partner_id']}: ticket {state['ticket_id']} is filed."
-    answer = post(os.environ["NOTIFY_URL"] + "/messages", "notify", {"to": "risk-desk", "text": text})
+    message = {
+        "to": "risk-desk",
+        "text": f"The review of partner {state['partner_id']} is filed.",
+        "ticket_id": state["ticket_id"],
+    }
+    answer = post(os.environ["NOTIFY_URL"] + "/messages", "notify", message)
     return {"message_id": answer.raise_for_status().json()["id"]}
 
 
