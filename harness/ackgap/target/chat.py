@@ -16,10 +16,11 @@ from ackgap.target.answer import Answer, json_answer
 from ackgap.target.payload import digest
 from ackgap.target.request import Request
 
-__all__ = ["ChatReply", "chat_answer", "models_answer", "token_count"]
+__all__ = ["ChatReply", "chat_answer", "models_answer", "script_mistake", "token_count"]
 
 _PIECE = 16
 """Characters in a piece of a stream."""
+_CONDITIONS = frozenset({"contains", "tool", "last_role", "turn"})
 _DEFAULT_SAY = ("I have taken note of that.", "Noted, thank you.", "Understood; that is taken care of.")
 
 
@@ -101,6 +102,31 @@ def chat_answer(
         "usage": usage,
     }
     return ChatReply(answer=json_answer(200, body), cost=round(cost, 9))
+
+
+def script_mistake(script: Json) -> tuple[str, str] | None:
+    """Return the place and nature of the first mistake in a script, None if it has none."""
+    for number, entry in enumerate(script):
+        if not isinstance(entry, Mapping):
+            return f"[{number}]", "An entry of a script is a table."
+        unknown = sorted(set(entry) - {"when", "say", "call"})
+        if unknown:
+            return f"[{number}].{unknown[0]}", f"An entry of a script has no {unknown[0]!r}."
+        when = entry.get("when", {})
+        unknown = sorted(set(when) - _CONDITIONS) if isinstance(when, Mapping) else ["when"]
+        if unknown:
+            return f"[{number}].when", f"{unknown[0]!r} is no condition; write {', '.join(sorted(_CONDITIONS))}."
+        if ("say" in entry) == ("call" in entry):
+            return f"[{number}]", "An entry of a script has either 'say' or 'call'."
+        wordings = entry.get("say")
+        if "say" in entry and (not wordings or not isinstance(wordings, str | list)):
+            return f"[{number}].say", "What the model says is a text or a list of wordings."
+        call = entry.get("call", {})
+        if "call" in entry and (not isinstance(call, Mapping) or not isinstance(call.get("tool"), str)):
+            return f"[{number}].call", "A call names its tool."
+        if "call" in entry and not isinstance(call.get("arguments", []), list):
+            return f"[{number}].call.arguments", "Arguments are a list, one table for each wording."
+    return None
 
 
 def _refusal(text: str, parameter: str) -> Answer:

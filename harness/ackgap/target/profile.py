@@ -7,7 +7,7 @@ below `targets/`, not new code.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -365,7 +365,22 @@ def chosen_settings(profile: Profile, target: str, settings: Mapping[str, Json])
                 where=f"targets.{target}.settings.{name}",
                 next_step=setting.about,
             )
-    return {name: setting.default for name, setting in profile.settings.items()} | dict(settings)
+    chosen = {name: setting.default for name, setting in profile.settings.items()} | dict(settings)
+    for name, what, next_step in _script_mistakes(profile, chosen):
+        raise ScenarioInvalid(what, where=f"targets.{target}.settings.{name}", next_step=next_step)
+    return chosen
+
+
+def _script_mistakes(profile: Profile, settings: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
+    # Imported late: the scripted behaviours are built on the profile's own types.
+    from ackgap.target.chat import script_mistake
+    from ackgap.target.search import results_mistake
+
+    kinds = {operation.does for operation in profile.operations}
+    for kind, name, find in (("chat", "script", script_mistake), ("search", "results", results_mistake)):
+        if kind in kinds and (mistake := find(settings.get(name) or [])):
+            place, what = mistake
+            yield f"{name}{place}", what, profile.settings[name].about.strip() if name in profile.settings else ""
 
 
 def is_effectful(operation: Operation, full_name: str, reads: tuple[str, ...]) -> bool:
@@ -387,10 +402,10 @@ def facts(
     Raises:
         ScenarioInvalid: The profile has no such protection or setting.
     """
-    chosen_settings(profile, target_name, settings or {})
+    values = chosen_settings(profile, target_name, settings or {})
     chosen = chosen_protection(profile, target_name, protection)
     return {
-        f"{target_name}.{operation.name}": _facts_of(profile, operation, target_name, chosen, reads)
+        f"{target_name}.{operation.name}": _facts_of(profile, operation, target_name, chosen, reads, values)
         for operation in profile.operations
     }
 
@@ -405,11 +420,16 @@ def learned_facts(
     """
     chosen = chosen_protection(profile, target_name, protection)
     method, _, path = operation_name.removeprefix(f"{target_name}.").partition("/")
-    return _facts_of(profile, _learned_operation(method, _segments("/" + path)), target_name, chosen, reads)
+    return _facts_of(profile, _learned_operation(method, _segments("/" + path)), target_name, chosen, reads, {})
 
 
 def _facts_of(
-    profile: Profile, operation: Operation, target: str, chosen: Protection, reads: tuple[str, ...]
+    profile: Profile,
+    operation: Operation,
+    target: str,
+    chosen: Protection,
+    reads: tuple[str, ...],
+    settings: Mapping[str, Json],
 ) -> OperationFacts:
     name = f"{target}.{operation.name}"
     effectful = is_effectful(operation, name, reads)
@@ -422,7 +442,7 @@ def _facts_of(
         noun=operation.noun,
         effectful=effectful,
         paid=operation.paid,
-        price=operation.price,
+        price=float(settings.get("price", operation.price)) if operation.paid else 0.0,
         currency=profile.currency if operation.paid else "",
         identity=operation.identity,
         protection=chosen.name,

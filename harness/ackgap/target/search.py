@@ -7,7 +7,19 @@ from collections.abc import Mapping
 from ackgap.model.event import Json
 from ackgap.target.request import Request
 
-__all__ = ["search_results"]
+__all__ = ["results_mistake", "search_results"]
+
+
+def results_mistake(entries: Json) -> tuple[str, str] | None:
+    """Return the place and nature of the first mistake in scripted results, None if they have none."""
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, Mapping) or set(entry) - {"when", "results"}:
+            return f"[{number}]", "An entry of the results is a table with 'when' and 'results'."
+        if not isinstance(entry.get("when", {}), Mapping):
+            return f"[{number}].when", "'when' is a table of parameters and texts."
+        if not isinstance(entry.get("results", []), list):
+            return f"[{number}].results", "'results' is a list."
+    return None
 
 
 def search_results(request: Request, settings: Mapping[str, Json]) -> list[Json]:

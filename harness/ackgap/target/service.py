@@ -221,6 +221,13 @@ class TargetService:
             reset(sock)
             return None
         incarnation = cell.gate.incarnation_of(peer_port, self.port)
+        dying = cell.dying - cell.drained
+        if incarnation is None and len(dying) == 1:
+            # Nobody holds it, and a life is just being killed: its process has died while this was in the backlog.
+            (dead,) = dying
+            cell.remember_remnant(dead, *Connection(_Owner(cell), sock, dead).take_remnant())
+            reset(sock)
+            return None
         if incarnation is None or incarnation in cell.drained:
             waiting = len(read_now(sock))
             reset(sock)
