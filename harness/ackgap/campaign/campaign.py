@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ackgap.campaign.cell import CellTask, RawRun, judged, run_cell, run_raw
-from ackgap.campaign.probe import check_probe, expectation_of
+from ackgap.campaign.probe import check_probe, check_state, expectation_of
 from ackgap.errors import HarnessFailed, ProbeFailed
 from ackgap.execute.ground import Ground, clear_ground, prepare_ground
 from ackgap.execute.isolation import can_isolate
@@ -162,6 +162,7 @@ class Campaign:
 
     def _plan_cells(self, column: _Column) -> None:
         first, second = column.probes[0], column.probes[1]
+        check_state(first.history, second.history, self._scenario, column.variant)
         for probe in (first, second):
             self._note_egress(probe.history)
             check_probe(probe.history, self._scenario, column.variant, isolated=self._isolated)

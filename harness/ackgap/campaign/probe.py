@@ -13,7 +13,7 @@ from ackgap.plan.census import take_census
 from ackgap.scenario.scenario import Scenario
 from ackgap.target.profile import Profile, facts, learned_facts
 
-__all__ = ["check_probe", "expectation_of", "protection_of"]
+__all__ = ["check_probe", "check_state", "expectation_of", "protection_of"]
 
 
 def protection_of(scenario: Scenario, variant: Variant, target: str) -> str | None:
@@ -46,6 +46,29 @@ def expectation_of(
     )
 
 
+def check_state(first: History, second: History, scenario: Scenario, variant: Variant) -> None:
+    """Refuse probes of which one has left something to the other.
+
+    Raises:
+        ProbeFailed: Names what was written outside the cell, or says that one run found what the other had done.
+    """
+    where = f"{scenario.source or scenario.name}, variant {variant}"
+    outside = dict.fromkeys(event.path for history in (first, second) for event in history.of(WroteOutside))
+    if outside:
+        raise ProbeFailed(
+            f"the worker wrote outside its directory: {', '.join(list(outside)[:3])}",
+            where=where,
+            next_step="name that path with --state, so that it is reset before each cell, or use --reset; "
+            "harmless paths can be listed under worker.allow_write",
+        )
+    if bool(first.attempts) != bool(second.attempts):
+        raise ProbeFailed(
+            "of two undisturbed runs one did the work and the other found nothing to do: state survives between them",
+            where=where,
+            next_step="say where the worker keeps it with --state PATH, or how to clear it with --reset COMMAND",
+        )
+
+
 def check_probe(history: History, scenario: Scenario, variant: Variant, *, isolated: bool) -> None:
     """Refuse a probe from which nothing could be concluded.
 
@@ -54,7 +77,6 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
     """
     where = f"{scenario.source or scenario.name}, variant {variant}"
     refused = sorted({event.host for event in history.of(EgressAttempted) if not event.allowed})
-    outside = [event.path for event in history.of(WroteOutside)]
     end = next(iter(history.of(IncarnationEnded)), None)
     said = _last_lines(end)
     problem: AckgapError | None = None
@@ -64,13 +86,6 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
             f"run failed{said}",
             where=where,
             next_step="give it a target's address instead (--env KEY={NAME.url}), or allow the host with --allow-host",
-        )
-    elif outside:
-        problem = ProbeFailed(
-            f"the worker wrote outside its directory: {', '.join(outside[:3])}",
-            where=where,
-            next_step="name that path with --state, so that it is reset before each cell, or use --reset; "
-            "harmless paths can be listed under worker.allow_write",
         )
     elif history.of(InDoubtSurfaced):
         problem = ProbeFailed(
