@@ -1,1 +1,44 @@
-"""What runs inside the user's process: standard library only, nothing else of ackgap."""
+"""What runs inside the user's process: standard library only, nothing else of ackgap.
+
+A Python worker is started with the directory `path` of this room in front of its `PYTHONPATH`. The `sitecustomize` in
+it loads this room by its location, under the name `_ackgap_worker`, so that it works in an interpreter in which ackgap
+is not installed and shadows no module of the user's; then it hands over to the next `sitecustomize` on the path.
+Everything here keeps to what Python 3.9 has at run time.
+
+The protocol
+------------
+The worker is the client of a UNIX stream socket, the supervisor is the server. One connection a process: a child made
+by `os.fork` opens its own, a Python subprocess inherits the environment and says hello for itself.
+
+Environment: `ACKGAP_CHANNEL` is the path of the socket, and without it nothing is done at all; `ACKGAP_TOKEN` is the
+secret of this life; `ACKGAP_CONFIG` is a JSON object, see `config`.
+
+Messages are JSON objects, one a line, in UTF-8. From the worker:
+
+`{"type": "hello", "token", "pid", "ppid", "python", "executable", "clock_moved"}`
+    First message of every connection, written before any code of the user's runs.
+`{"type": "reach", "id": N, "kind": "call", "phase", "call": C, "method", "host", "path", "local_port", "thread",
+"blocks_loop", "pending"}`
+    A thread or coroutine stands at `sending` (no byte of the request has left), `answering` (the headers have reached
+    the caller, body still unread) or `returned` (the last byte of the body has). `C` groups the phases of one HTTP
+    exchange. `host` is the key of `targets` in the configuration; other hosts are not announced. `local_port` is the
+    client's own port, null while it is not known. `answering` is left out where there is no body.
+`{"type": "reach", "id": N, "kind": "checkpoint", "phase", "op": K, "name", "thread", "blocks_loop", "pending"}`
+    A thread or coroutine stands at `committing` or `committed` of a durable write. `K` groups the two.
+`{"type": "failed", "op": K, "text"}`
+    The durable write ended in an exception after its `committing`; there will be no `committed`. No reply.
+`{"type": "egress", "host", "port", "allowed"}`
+    Once a host: somebody wants to reach a host other than this machine. No reply.
+`{"type": "outside", "path"}`
+    Once a path: something is written that lies outside of what the cell knows about. No reply.
+`{"type": "trouble", "text"}`
+    Something inside the injector did not work, or the library it looks into has changed. No reply.
+
+`pending` lists the durable writes that were handed to a background executor and have not announced themselves yet, by
+the number that each will have as its `op`. Numbers rise in the order in which the writes were asked for.
+`blocks_loop` says that a synchronous hook was reached on a thread that runs an event loop, so that every coroutine of
+that loop stands still while this one is parked.
+
+To the worker: `{"id": N, "go": true}` lets what is parked at `N` go on. Without a reply it stands until it is killed.
+If the connection breaks, the harness is gone, and the process ends at once with status 70.
+"""

@@ -1,0 +1,259 @@
+"""The worker's end of the channel: say where a thread or coroutine stands, park it, wake it at the reply.
+
+Built on the interpreter's own `_socket` and `_thread`, so that nothing which the user's code might import or patch
+(`socket`, `threading`, a monkey-patching event library) is loaded or relied on.
+"""
+
+from __future__ import annotations
+
+import _socket
+import _thread
+import json
+import os
+import select
+import sys
+from contextlib import suppress
+from itertools import count
+from typing import Any, Callable
+
+from . import surroundings
+
+__all__ = ["HARNESS_GONE", "Channel"]
+
+HARNESS_GONE = 70
+"""Exit status of a process whose harness has died: it must not go on acting."""
+
+_READ_BYTES = 1 << 16
+_FORK_WAIT_S = 0.05
+
+Message = dict[str, Any]
+
+
+class Channel:
+    """One process's connection to the supervisor.
+
+    Any number of threads and coroutines may stand here at once; none holds a lock while it does. A single background
+    thread reads replies; it starts with the first announcement, is no obstacle to the interpreter's end, and steps
+    aside while the process forks.
+
+    Args:
+        path: Of the supervisor's socket.
+        greeting: Returns the first message of a connection.
+    """
+
+    def __init__(self, path: str, greeting: Callable[[], Message]) -> None:
+        self._path = path
+        self._greeting = greeting
+        self._lock = _thread.RLock()  # reentrant: a signal handler or a finalizer may announce in the midst of a send
+        self._ids = count(1)
+        self._parked: dict[int, Callable[[], object]] = {}
+        self._told: set[str] = set()
+        self._socket: Any = None
+        self._inode: tuple[int, int] | None = None
+        self._unread = b""
+        self._reader: _Reader | None = None
+
+    def open(self) -> bool:
+        """Connect and say hello; return False if this process cannot see the socket at all.
+
+        Nobody listening on a socket that is there means that the harness has died.
+        """
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            connection.connect(self._path)
+        except ConnectionRefusedError:
+            self._end()
+        except OSError:
+            connection.close()
+            return False
+        status = os.fstat(connection.fileno())
+        self._socket, self._inode, self._unread = connection, (status.st_dev, status.st_ino), b""
+        self._send(self._greeting())
+        return True
+
+    def tell(self, message: Message) -> None:
+        """Say something that needs no reply."""
+        with self._lock:
+            self._send(message)
+
+    def trouble(self, text: str) -> None:
+        """Say once that something inside the injector did not work."""
+        if text not in self._told:
+            self._told.add(text)
+            self.tell({"type": "trouble", "text": text})
+
+    def reach(self, message: Message) -> None:
+        """Announce where this thread stands and park it until it may go on."""
+        gate = _thread.allocate_lock()
+        gate.acquire()
+        number = self._post(message, gate.release)
+        try:
+            if self._reader is None or sys.is_finalizing():
+                self._read_until(number)  # no other thread will run again
+            else:
+                gate.acquire()
+        finally:
+            self._parked.pop(number, None)
+
+    async def reach_async(self, message: Message) -> None:
+        """Announce where this coroutine stands and let its siblings run until it may go on."""
+        loop = surroundings.running_asyncio_loop()
+        if loop is None:
+            await self._reach_elsewhere(message)
+            return
+        future = loop.create_future()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(_settle, future)
+
+        number = self._post(message, wake)
+        try:
+            await future
+        finally:
+            self._parked.pop(number, None)
+
+    async def _reach_elsewhere(self, message: Message) -> None:
+        """Park a coroutine of an event loop that is not asyncio's: in a thread under trio, else with the loop."""
+        trio = surroundings.running_trio()
+        if trio is None:
+            message["blocks_loop"] = True
+            self.reach(message)
+            return
+        await trio.to_thread.run_sync(self.reach, message)
+
+    def _post(self, message: Message, wake: Callable[[], object]) -> int:
+        with self._lock:
+            number = next(self._ids)
+            self._parked[number] = wake
+            message["id"] = number
+            self._send(message)
+            if self._reader is None and not sys.is_finalizing():
+                with suppress(RuntimeError):  # too late in the life of the interpreter for another thread
+                    self._reader = _Reader(self._socket, self._read)
+        return number
+
+    def _send(self, message: Message) -> None:
+        if not self._is_ours():
+            self._reopen()
+        try:
+            self._socket.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self._end()
+
+    def _is_ours(self) -> bool:
+        """Whether the descriptor is still this connection's: a process that turns into a daemon closes all it finds."""
+        try:
+            status = os.fstat(self._socket.fileno())
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._inode
+
+    def _reopen(self) -> None:
+        self._socket.detach()
+        self._reader = None
+        if not self.open():
+            self._end()
+
+    def _read(self, connection: Any) -> bool:
+        """Take in what has arrived and wake those it is for; return False if the connection is no longer in use."""
+        try:
+            data = connection.recv(_READ_BYTES)
+        except OSError:
+            data = b""
+        if connection is not self._socket:
+            return False
+        if not data:
+            self._end()
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        for line in lines:
+            wake = self._parked.pop(json.loads(line).get("id"), None)
+            if wake is not None:
+                with suppress(RuntimeError):  # its event loop is closed, or it has been woken otherwise
+                    wake()
+        return True
+
+    def _read_until(self, number: int) -> None:
+        poll = select.poll()
+        poll.register(self._socket.fileno(), select.POLLIN)
+        while number in self._parked:
+            poll.poll()
+            self._read(self._socket)
+
+    def _end(self) -> None:
+        os._exit(HARNESS_GONE)
+
+    # ------------------------------------------------------------------ fork
+
+    def survive_fork(self) -> None:
+        """See to it that a forked child has a connection of its own."""
+        os.register_at_fork(before=self._before_fork, after_in_child=self._after_fork_in_child)
+
+    def _before_fork(self) -> None:
+        # From 3.12 on Python warns of forks in a process with several threads. The user's may have one only.
+        if sys.version_info < (3, 12):
+            return
+        with self._lock:
+            if self._parked:
+                return
+            reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.stop(_FORK_WAIT_S)
+
+    def _after_fork_in_child(self) -> None:
+        self._lock = _thread.RLock()
+        self._parked = {}
+        if self._reader is not None:
+            self._reader.forget()
+            self._reader = None
+        self._socket.close()
+        if not self.open():
+            self._end()
+
+
+class _Reader:
+    """A thread that reads a connection until it is told to stop."""
+
+    def __init__(self, connection: Any, read: Callable[[Any], bool]) -> None:
+        self._connection = connection
+        self._read = read
+        self._wakeup = os.pipe()
+        self._native_id = 0
+        self._started = _thread.allocate_lock()
+        self._started.acquire()
+        _thread.start_new_thread(self._run, ())
+
+    def stop(self, limit_s: float) -> None:
+        """End the thread and wait until the system does not count it any longer, at most `limit_s` real seconds."""
+        import time
+
+        self._started.acquire()
+        os.write(self._wakeup[1], b"x")
+        deadline = time.monotonic() + limit_s
+        while os.path.exists(f"/proc/self/task/{self._native_id}") and time.monotonic() < deadline:
+            time.sleep(0.0002)
+        self.forget()
+
+    def forget(self) -> None:
+        """Close what the thread was woken by."""
+        for descriptor in self._wakeup:
+            with suppress(OSError):
+                os.close(descriptor)
+
+    def _run(self) -> None:
+        self._native_id = _thread.get_native_id()
+        self._started.release()
+        wakeup = self._wakeup[0]
+        poll = select.poll()
+        poll.register(self._connection.fileno(), select.POLLIN)
+        poll.register(wakeup, select.POLLIN)
+        # Waiting and reading are apart, so that this thread takes nothing off the connection that it cannot pass on:
+        # when the interpreter ends it is frozen in `poll`, and whoever still stands reads for itself.
+        while True:
+            ready = [descriptor for descriptor, _ in poll.poll()]
+            if wakeup in ready or not self._read(self._connection):
+                return
+
+
+def _settle(future: Any) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,45 @@
+"""What the supervisor tells a process about its cell: the JSON object in `ACKGAP_CONFIG`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+__all__ = ["Config"]
+
+
+class Config:
+    """The cell as seen from inside the worker.
+
+    Attributes:
+        workspace: The cell's directory, absolute, or empty if there is none.
+        targets: Names of targets by the `host:port` under which the worker reaches them.
+        allow_hosts: Hosts other than this machine that may be reached: names, addresses, `*.suffix` or `host:port`.
+        allow_write: Globs of paths outside the cell that may be written.
+        scratch: Directories that may be written and hold nothing durable of their own.
+        clock_offset_s: Seconds by which this life's wall clock is ahead of the machine's.
+        guard_egress: Refuse connections to hosts that are not allowed, rather than only report them.
+    """
+
+    def __init__(self, document: Any = None) -> None:
+        values = document if isinstance(document, dict) else {}
+        self.workspace = os.path.abspath(values["workspace"]) if values.get("workspace") else ""
+        self.targets: dict[str, str] = {str(key).lower(): str(name) for key, name in values.get("targets", {}).items()}
+        self.allow_hosts = tuple(str(host).lower() for host in values.get("allow_hosts", ()))
+        self.allow_write = tuple(str(glob) for glob in values.get("allow_write", ()))
+        self.scratch = tuple(os.path.abspath(str(directory)) for directory in values.get("scratch", ()))
+        self.clock_offset_s = float(values.get("clock_offset_s", 0.0))
+        self.guard_egress = bool(values.get("guard_egress", True))
+
+    @classmethod
+    def from_text(cls, text: str) -> Config:
+        """Read the variable's text.
+
+        Raises:
+            ValueError: The text is not the configuration of a cell.
+        """
+        try:
+            return cls(json.loads(text or "{}"))
+        except (AttributeError, TypeError) as error:
+            raise ValueError(f"not a configuration: {error}") from error

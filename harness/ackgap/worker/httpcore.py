@@ -1,0 +1,155 @@
+"""Calls through `httpcore` and `httpcore2`, over HTTP/1.1: everything on `httpx` and `httpx2`, sync and async."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .announcer import Announcer, Call
+from .replacement import around
+
+__all__ = ["hook_async", "hook_sync"]
+
+_NO_BODY_STATUS = (204, 304)
+
+
+def hook_sync(module: Any, announcer: Announcer) -> None:
+    """Announce the phases of calls made by threads."""
+    connection = module.HTTP11Connection
+    send, handle = connection._send_request_headers, connection.handle_request
+
+    # Here and not on entry to `handle_request`: by now the connection is taken, so that the pool does not give it to
+    # somebody else while this request stands.
+    def send_headers(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        call = _call(announcer, self, request)
+        if call is not None:
+            call.at("sending")
+        return send(self, request, *args, **kwargs)
+
+    def handle_request(self: Any, request: Any) -> Any:
+        response = handle(self, request)
+        call: Call | None = request.__dict__.pop("_ackgap_call", None)
+        if call is not None:
+            if _has_no_body(request, response):
+                call.at("returned")
+            else:
+                response.stream = _Body(response.stream, call)
+                call.at("answering")
+        return response
+
+    connection._send_request_headers = around(send, send_headers)
+    connection.handle_request = around(handle, handle_request)
+
+
+def hook_async(module: Any, announcer: Announcer) -> None:
+    """Announce the phases of calls made by coroutines."""
+    connection = module.AsyncHTTP11Connection
+    send, handle = connection._send_request_headers, connection.handle_async_request
+
+    async def send_headers(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        call = _call(announcer, self, request)
+        if call is not None:
+            await call.at_async("sending")
+        return await send(self, request, *args, **kwargs)
+
+    async def handle_request(self: Any, request: Any) -> Any:
+        response = await handle(self, request)
+        call: Call | None = request.__dict__.pop("_ackgap_call", None)
+        if call is not None:
+            if _has_no_body(request, response):
+                await call.at_async("returned")
+            else:
+                response.stream = _AsyncBody(response.stream, call)
+                await call.at_async("answering")
+        return response
+
+    connection._send_request_headers = around(send, send_headers)
+    connection.handle_async_request = around(handle, handle_request)
+
+
+def _call(announcer: Announcer, connection: Any, request: Any) -> Call | None:
+    url = request.url
+    port = url.port or (443 if url.scheme == b"https" else 80)
+    call = announcer.call(_text(url.host), port, _text(request.method), _text(url.target))
+    if call is not None:
+        address = connection._network_stream.get_extra_info("client_addr")
+        call.local_port = address[1] if isinstance(address, tuple) else None
+        request._ackgap_call = call
+    return call
+
+
+def _text(value: Any) -> str:
+    return str(value.decode("ascii", "backslashreplace")) if isinstance(value, bytes) else str(value)
+
+
+def _has_no_body(request: Any, response: Any) -> bool:
+    if _text(request.method) == "HEAD" or response.status in _NO_BODY_STATUS:
+        return True
+    return any(name.lower() == b"content-length" and value.strip() == b"0" for name, value in response.headers)
+
+
+class _Body:
+    """The stream of a response's body, which announces `returned` at its end."""
+
+    def __init__(self, stream: Any, call: Call) -> None:
+        self._stream = stream
+        self._call = call
+
+    def __iter__(self) -> Any:
+        return _BodyIterator(iter(self._stream), self._call)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _BodyIterator:
+    def __init__(self, chunks: Any, call: Call) -> None:
+        self._chunks = chunks
+        self._call = call
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._chunks)
+        except StopIteration:
+            self._call.at("returned")
+            raise
+
+    def close(self) -> None:
+        self._chunks.close()
+
+
+class _AsyncBody:
+    """The stream of a response's body, which announces `returned` at its end."""
+
+    def __init__(self, stream: Any, call: Call) -> None:
+        self._stream = stream
+        self._call = call
+
+    def __aiter__(self) -> Any:
+        return _AsyncBodyIterator(self._stream.__aiter__(), self._call)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _AsyncBodyIterator:
+    """Not a generator, so that there is one less whose end the event loop has to see to."""
+
+    def __init__(self, chunks: Any, call: Call) -> None:
+        self._chunks = chunks
+        self._call = call
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._chunks.__anext__()
+        except StopAsyncIteration:
+            await self._call.at_async("returned")
+            raise
+
+    async def aclose(self) -> None:
+        await self._chunks.aclose()

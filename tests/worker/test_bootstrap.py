@@ -1,0 +1,234 @@
+"""The injector comes up before the user's code, and stays out of its way."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+OTHER_PYTHONS = sorted(
+    str(python)
+    for python in Path("~/.pyenv/versions").expanduser().glob("3.*/bin/python")
+    if tuple(int(part) for part in python.parents[1].name.split(".")[:2]) >= (3, 9)
+)
+
+
+def test_a_worker_says_hello_before_its_code_runs(supervisor):
+    supervisor.run("print('ran')")
+    (hello,) = supervisor.of_type("hello")
+    assert hello["token"] == "token of this life"
+    assert hello["pid"] == supervisor.workers[0].pid
+    assert hello["ppid"] == os.getpid()
+    assert hello["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert hello["clock_moved"] is False
+
+
+def test_nothing_happens_without_a_channel(supervisor):
+    out = supervisor.run("import sys; print('_ackgap_worker' in sys.modules)", ACKGAP_CHANNEL="")
+    assert out == "False\n"
+    assert supervisor.messages == []
+
+
+def test_a_worker_that_cannot_see_the_socket_runs_as_if_there_were_none(supervisor):
+    out = supervisor.run("open('state.json', 'w').write('x'); print('ran')", ACKGAP_CHANNEL="/nowhere/socket")
+    assert out == "ran\n"
+    assert supervisor.messages == []
+
+
+def test_an_unreadable_configuration_is_reported_and_the_worker_runs(supervisor):
+    worker = supervisor.start("print('ran')", ACKGAP_CONFIG="{broken")
+    assert worker.communicate(timeout=20)[0] == "ran\n"
+    assert "ACKGAP_CONFIG" in supervisor.wait_for(lambda message: message["type"] == "trouble")["text"]
+
+
+def test_the_sitecustomize_of_the_user_still_runs(supervisor, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.seen = __file__\n")
+    path = os.pathsep.join([supervisor.environment()["PYTHONPATH"], str(tmp_path)])
+    out = supervisor.run("import sys, sitecustomize; print(sys.seen, sitecustomize.__file__)", PYTHONPATH=path)
+    assert out.split() == [str(tmp_path / "sitecustomize.py")] * 2
+    assert len(supervisor.of_type("hello")) == 1
+
+
+def test_a_failure_in_the_sitecustomize_of_the_user_shows_as_it_would_without_us(supervisor, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("raise ValueError('mine')\n")
+    path = os.pathsep.join([supervisor.environment()["PYTHONPATH"], str(tmp_path)])
+    worker = supervisor.start("print('ran')", PYTHONPATH=path)
+    out, err = worker.communicate(timeout=20)
+    assert out == "ran\n"
+    assert "ValueError: mine" in err
+
+
+def test_no_module_of_the_user_is_shadowed(supervisor):
+    modules = ("channel", "config", "guard", "files", "clock", "sql", "names", "bootstrap", "announcer", "imports")
+    for name in modules:
+        (supervisor.workspace.parent / f"{name}.py").write_text("mine = True\n")
+    out = supervisor.run(f"import {', '.join(modules)}, sys; print(channel.mine, guard.mine, sql.mine, sys.path[0])")
+    assert out == f"True True True {supervisor.workspace.parent}\n"
+
+
+def test_ackgap_itself_is_not_imported(supervisor):
+    out = supervisor.run("import sys; print([name for name in sys.modules if name.startswith('ackgap')])")
+    assert out == "[]\n"
+
+
+def test_libraries_are_not_imported_before_the_user_imports_them(supervisor):
+    names = ["http.client", "socket", "asyncio", "sqlite3", "threading", "tempfile", "shutil", "datetime", "ctypes"]
+    out = supervisor.run(f"import sys; print([name for name in {names} if name in sys.modules])")
+    without = subprocess.run(
+        [sys.executable, "-c", f"import sys; print([name for name in {names} if name in sys.modules])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert out == without.stdout
+
+
+@pytest.mark.parametrize("python", OTHER_PYTHONS or [pytest.param("", marks=pytest.mark.skip("no other interpreter"))])
+def test_it_works_in_an_interpreter_without_ackgap(supervisor, service, python):
+    out = supervisor.run(
+        """
+        import json, os, sqlite3, sys, urllib.request
+        try:
+            import ackgap
+        except ImportError:
+            print("no ackgap")
+        print(urllib.request.urlopen(sys.argv[1] + "/json").read().decode())
+        with open("state.json", "w") as file:
+            json.dump({"x": 1}, file)
+        os.replace("state.json", "final.json")
+        connection = sqlite3.connect("agent.db")
+        with connection:
+            connection.execute("CREATE TABLE t (x)")
+        with connection:
+            connection.execute("INSERT INTO t VALUES (1)")
+        connection.close()
+        """,
+        service.url,
+        python=python,
+    )
+    assert out == 'no ackgap\n{"answer": 42}\n'
+    assert supervisor.said() == [
+        "sending GET /json",
+        "answering GET /json",
+        "returned GET /json",
+        "committing file.state.json.write",
+        "committed file.state.json.write",
+        "committing file.final.json.replace",
+        "committed file.final.json.replace",
+        "committing sqlite.agent.db.commit",
+        "committed sqlite.agent.db.commit",
+        "committing sqlite.agent.db.commit",
+        "committed sqlite.agent.db.commit",
+    ]
+
+
+def test_a_forked_child_says_hello_and_announces_on_its_own_connection(supervisor):
+    supervisor.run(
+        """
+        import os, sys
+        open("parent.json", "w").write("x")
+        pid = os.fork()
+        if pid == 0:
+            open("child.json", "w").write("x")
+            os._exit(0)
+        os.waitpid(pid, 0)
+        open("parent.json", "w").write("y")
+        """
+    )
+    parent, child = supervisor.of_type("hello")
+    assert child["ppid"] == parent["pid"] == supervisor.workers[0].pid
+    assert supervisor.said().count("committed file.child.json.write") == 1
+    assert supervisor.said().count("committed file.parent.json.write") == 2
+
+
+def test_a_python_subprocess_says_hello_for_itself(supervisor):
+    supervisor.run("import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'], check=True)")
+    parent, child = supervisor.of_type("hello")
+    assert child["ppid"] == parent["pid"]
+
+
+@pytest.mark.parametrize(
+    "python", [python for python in OTHER_PYTHONS if "/3.12" in python or "/3.13" in python] or [sys.executable]
+)
+def test_forking_after_an_announcement_makes_python_warn_of_no_threads(supervisor, python):
+    supervisor.run(
+        """
+        import os, warnings
+        warnings.simplefilter("always", DeprecationWarning)
+        for number in range(5):
+            open("state.json", "w").write("x")
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0)
+            os.waitpid(pid, 0)
+        """,
+        python=python,
+    )
+    assert supervisor.said().count("committed file.state.json.write") == 5
+
+
+def test_multiprocessing_workers_announce_themselves(supervisor):
+    supervisor.run(
+        """
+        import multiprocessing
+
+        def work(number):
+            with open(f"{number}.json", "w") as file:
+                file.write("x")
+
+        if __name__ == "__main__":
+            for method in ("fork", "spawn"):
+                with multiprocessing.get_context(method).Pool(1) as pool:
+                    pool.map(work, [method])
+                    pool.close()
+                    pool.join()
+        """
+    )
+    assert {"committed file.fork.json.write", "committed file.spawn.json.write"} <= set(supervisor.said())
+
+
+def test_a_worker_whose_harness_has_died_ends_at_once(supervisor):
+    worker = supervisor.start(
+        """
+        import time
+        open("first.json", "w").write("x")
+        print("parked", flush=True)
+        open("second.json", "w").write("x")
+        print("went on")
+        """
+    )
+    supervisor.hold(lambda message: message["type"] == "reach" and message["name"] == "file.second.json.write")
+    supervisor.wait_for(lambda message: message.get("name") == "file.second.json.write")
+    supervisor.cut_off()
+    out, _ = worker.communicate(timeout=20)
+    assert (worker.returncode, out) == (70, "parked\n")
+
+
+def test_a_process_that_closes_every_descriptor_connects_again(supervisor):
+    supervisor.run(
+        """
+        import os
+        open("before.json", "w").write("x")
+        os.closerange(3, 256)
+        keep = [open(os.devnull) for _ in range(20)]
+        open("after.json", "w").write("x")
+        print(open("after.json").read())
+        for file in keep:
+            file.close()
+        """
+    )
+    assert "committed file.after.json.write" in supervisor.said()
+    assert len(supervisor.of_type("hello")) == 2
+
+
+def test_coming_up_costs_little(supervisor):
+    code = "pass"
+    costs = []
+    for channel in ("", supervisor.environment()["ACKGAP_CHANNEL"]) * 4:
+        started = time.perf_counter()
+        supervisor.run(code, ACKGAP_CHANNEL=channel)
+        costs.append(time.perf_counter() - started)
+    difference = min(costs[1::2]) - min(costs[::2])
+    assert difference < 0.1, "startup is meant to cost less than 30 ms; this allows for a busy machine"
