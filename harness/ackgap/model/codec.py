@@ -57,7 +57,7 @@ def decode(kind: type[T], document: Json) -> T:
     """
     try:
         value: T = _decode(kind, document)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"not a {kind.__name__}: {error}") from error
     return value
 
@@ -101,7 +101,7 @@ def result_from_json(document: Mapping[str, Json]) -> CellResult:
             settling=str(document.get("settling", "")),
             kept_directory=str(document.get("kept_directory", "")),
         )
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"not the result of a cell: {error!r}") from error
 
 

@@ -447,8 +447,8 @@ def event_from_json(document: Mapping[str, Json]) -> Event:
     Raises:
         ValueError: The object is not an event of this version.
     """
-    values = dict(document)
     try:
+        values = dict(document)
         cls = EVENT_TYPES[values.pop("kind")]
         for name, rebuild in _REBUILD.items():
             if values.get(name) is not None:

@@ -41,6 +41,8 @@ class Variant:
         pairs = [part.partition("=") for part in text.split(",")]
         if any(not axis or not equals or not value for axis, equals, value in pairs):
             raise ValueError(f"{text!r} is not a variant; write axis=value,axis=value, or default")
+        if len({axis for axis, _, _ in pairs}) < len(pairs):
+            raise ValueError(f"{text!r} names an axis twice")
         return cls(values=tuple((axis, value) for axis, _, value in pairs))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 
 from ackgap.model.boundary import CrashPoint
@@ -27,6 +28,7 @@ _FAULT = re.compile(
 )
 _DURATION = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>s|m|h|d)", re.ASCII)
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DOWN_LIMIT_S = 100 * 365 * 86400.0  # the targets' clock tells dates, and those end in the year 9999
 
 
 class FaultKind(StrEnum):
@@ -46,13 +48,22 @@ class Fault:
         kind: What is done.
         point: Where it is done.
         incarnation: In which life, from 1.
-        down_s: Virtual seconds that pass between this death and the next life.
+        down_s: Virtual seconds that pass between this death and the next life; at most a hundred years.
+
+    Raises:
+        ValueError: The duration is negative, too long or not a number, or there is no such life.
     """
 
     kind: FaultKind
     point: CrashPoint
     incarnation: int = 1
     down_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.down_s <= _DOWN_LIMIT_S:
+            raise ValueError("a worker stays down for no less than 0 seconds and no more than 100 years")
+        if self.incarnation < 1:
+            raise ValueError("lives are numbered from 1")
 
     def __str__(self) -> str:
         down = f",down={_duration(self.down_s)}" if self.down_s else ""
@@ -150,5 +161,6 @@ def _parse_duration(text: str) -> float:
 def _duration(seconds: float) -> str:
     for unit in ("d", "h", "m"):
         if seconds >= _UNIT_S[unit] and seconds % _UNIT_S[unit] == 0:
-            return f"{seconds / _UNIT_S[unit]:g}{unit}"
-    return f"{seconds!r}s" if seconds != int(seconds) else f"{int(seconds)}s"
+            return f"{int(seconds // _UNIT_S[unit])}{unit}"
+    # Every digit and never an exponent, so that reading it back gives the same number.
+    return f"{int(seconds)}s" if seconds == int(seconds) else f"{Decimal(repr(seconds)):f}s"
