@@ -6,7 +6,17 @@ import signal
 from collections.abc import Iterator
 
 from ackgap.judge.case import Case
-from ackgap.model.event import ClientGaveUp, InjectorReady, Note, Settling
+from ackgap.model.event import (
+    ClientGaveUp,
+    EgressAttempted,
+    GaveUp,
+    InDoubtSurfaced,
+    InjectorReady,
+    Note,
+    Settling,
+    WorkFinished,
+    WroteOutside,
+)
 from ackgap.model.schedule import Fault, FaultKind
 from ackgap.model.verdict import Finding, VerdictKind
 
@@ -16,8 +26,7 @@ __all__ = ["validity"]
 def validity(case: Case) -> Iterator[Finding]:
     """Yield an `inconclusive` finding for each reason for which the run proves nothing."""
     history = case.history
-    if not history.attempts:
-        yield _inconclusive("no_attempts", "no request reached any target")
+    yield from _empty(case)
     for planned in case.schedule.faults:
         yield from _struck(case, planned)
     for event in history.of(ClientGaveUp):
@@ -29,11 +38,43 @@ def validity(case: Case) -> Iterator[Finding]:
         )
     for text in case.expectation.nondeterministic:
         yield _inconclusive("nondeterministic", f"two undisturbed runs differ: {text}")
-    for note in history.of(Note):
-        if note.code == "stray_connection":
-            yield Finding(kind=None, code=note.code, summary=note.text, evidence=(note.seq,))
+    yield from _surroundings(case)
     yield from _blocked(case)
     yield from _clock(case)
+
+
+def _empty(case: Case) -> Iterator[Finding]:
+    """Yield why there is nothing to judge. Doing nothing after a fault is a result where something was expected."""
+    history = case.history
+    if not history.attempts and not (history.faults and case.expectation.effects):
+        yield _inconclusive("no_attempts", "no request reached any target")
+    if not any(isinstance(event, WorkFinished | GaveUp | InDoubtSurfaced) for event in history):
+        yield _inconclusive("not_concluded", "the run was cut off: it neither finished nor gave up")
+
+
+def _surroundings(case: Case) -> Iterator[Finding]:
+    """Yield what ackgap itself did to the worker besides the faults."""
+    for note in case.history.of(Note):
+        if note.code == "stray_connection":
+            yield Finding(kind=None, code=note.code, summary=note.text, evidence=(note.seq,))
+        elif note.code == "target_failed":
+            last_line = note.text.strip().rpartition("\n")[2]
+            yield _inconclusive(note.code, f"a target failed and dropped a request unasked: {last_line}", note.seq)
+    for write in case.history.of(WroteOutside):
+        yield _inconclusive(
+            "wrote_outside",
+            f"life {write.incarnation} wrote to {write.path}, which is not reset between cells; name it with --state",
+            write.seq,
+        )
+    for attempt in case.history.of(EgressAttempted):
+        if not attempt.allowed:
+            yield Finding(
+                kind=None,
+                code="egress_refused",
+                summary=f"life {attempt.incarnation} tried to reach {attempt.host}, which is not this machine, and was "
+                "refused",
+                evidence=(attempt.seq,),
+            )
 
 
 def _struck(case: Case, planned: Fault) -> Iterator[Finding]:
