@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ackgap.judge.attribution import attribute
@@ -27,29 +27,41 @@ def exactly_once(case: Case) -> Iterator[Finding]:
             yield _duplicate(case, group, seen, count)
         elif len(seen) < count:
             missing[group] = count - len(seen)
+    unexpected: defaultdict[str, list[EffectApplied]] = defaultdict(list)
     for group, seen in case.effects_by_identity.items():
-        if group not in case.expected_counts:
-            yield from _unexpected(case, group, seen, missing)
+        if group in case.expected_counts:
+            continue
+        if _may_move(case, group[0]):
+            unexpected[group[0]] += seen
+        else:
+            yield _phantom(case, group, seen)
+    for operation, seen in unexpected.items():
+        yield from _moved(case, operation, seen, missing)
     if case.history.finished:
         for group, short in missing.items():
             if short > 0:
                 yield _lost(case, group, short)
 
 
-def _unexpected(case: Case, group: Group, seen: list[EffectApplied], missing: Counter[Group]) -> Iterator[Finding]:
-    """Sort effects of an identity that no undisturbed run has: content that moved, a repeat, or a phantom.
+def _may_move(case: Case, operation: str) -> bool:
+    """Whether an identity that no undisturbed run has may be a known action in other words.
 
     Where identity was learned and not declared, a field that the probes happened to agree on may change after a
-    restart. So such an effect first takes the place of a missing one of its operation; what is left over is a repeat
-    with other content. Where identity was declared, it is a phantom.
+    restart. Where it was declared, or the operation is new, the effect is a phantom.
     """
-    operation, _ = group
+    facts = case.facts(operation)
+    known = any(other == operation for other, _ in case.expected_counts)
+    return facts is not None and facts.identity_learned and known
+
+
+def _moved(case: Case, operation: str, unexpected: list[EffectApplied], missing: Counter[Group]) -> Iterator[Finding]:
+    """Sort effects of an operation that match no known action: they first take the places of missing ones.
+
+    What is left over is a repeat with other content.
+    """
     facts = case.facts(operation)
     expected = [other for other in case.expected_counts if other[0] == operation]
-    if facts is None or not facts.identity_learned or not expected:
-        yield _phantom(case, group, seen)
-        return
-    spare = list(seen)
+    spare = sorted(unexpected, key=lambda effect: effect.seq)
     for other in expected:
         while spare and missing[other] > 0:
             missing[other] -= 1
@@ -63,9 +75,9 @@ def _unexpected(case: Case, group: Group, seen: list[EffectApplied], missing: Co
                 operation=operation,
             )
     if spare:
-        first = [effect for other in expected for effect in case.effects_by_identity.get(other, [])]
+        every = [effect for effect in case.history.effects if effect.operation == operation]
         total = sum(case.expected_counts[other] for other in expected)
-        yield _duplicate(case, group, [*first, *spare], total, content_differs=True)
+        yield _duplicate(case, (operation, ()), every, total, content_differs=True)
 
 
 def _duplicate(
