@@ -24,9 +24,6 @@ def attribute(case: Case, operation: str, effects: Sequence[EffectApplied]) -> A
     honours = bool(facts is not None and facts.honours_keys)
     exceeded = _window_exceeded(facts, effects) if stable and honours else None
     restarted = len({effect.incarnation for effect in effects}) > 1
-    preventable = ["worker"] if not (stable and not honours) else []
-    if not honours and not _offers_protection(facts):
-        preventable.append("target")
     return Attribution(
         key_sent=sent,
         key_stable=stable,
@@ -35,7 +32,7 @@ def attribute(case: Case, operation: str, effects: Sequence[EffectApplied]) -> A
         worker=_worker(sent=sent, stable=stable, attempts=attempts),
         engine=_engine(restarted=restarted),
         target=_target(facts, honours=honours, sent=sent, stable=stable, exceeded=exceeded),
-        preventable_by=tuple(preventable or ["target"]),
+        preventable_by=_preventable_by(facts, stable=stable, honours=honours, exceeded=exceeded),
         fix=_fix(facts, sent=sent, stable=stable, honours=honours, exceeded=exceeded),
     )
 
@@ -57,8 +54,16 @@ def _window_exceeded(facts: OperationFacts | None, effects: Sequence[EffectAppli
     return effects[-1].clock_s - effects[0].clock_s >= facts.key_window_s
 
 
-def _offers_protection(facts: OperationFacts | None) -> bool:
-    return facts is not None and (facts.honours_natural_key or bool(facts.could_protect))
+def _preventable_by(
+    facts: OperationFacts | None, *, stable: bool | None, honours: bool, exceeded: bool | None
+) -> tuple[str, ...]:
+    if honours:
+        return ("target",) if stable and not exceeded else ("worker",)
+    if facts is not None and facts.honours_natural_key:
+        return ("worker",)  # it recognises a repeat, and this one was made to look like something else
+    if stable:
+        return ("target",)
+    return ("worker",) if facts is not None and facts.could_protect else ("worker", "target")
 
 
 def _worker(*, sent: bool, stable: bool | None, attempts: Sequence[AttemptReceived]) -> str:
