@@ -6,16 +6,15 @@ below `targets/`, not new code.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlsplit
 
 from ackgap.errors import ScenarioInvalid
 from ackgap.model.event import Json
 from ackgap.model.expectation import OperationFacts
+from ackgap.target.paths import is_id_like, learned_name, path_values, plain_path, segments_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -269,25 +268,25 @@ class Profile:
 
         HEAD means what GET means.
         """
-        segments = _segments(path)
+        segments = segments_of(path)
         if not self.described:
             return Match(operation=_learned_operation(method, segments), path_values={})
         wanted = "GET" if method == "HEAD" else method
         for operation in self.operations:
             if wanted in operation.methods:
-                values = _path_values(operation.path, segments)
+                values = path_values(operation.path, segments)
                 if values is not None:
                     return Match(operation=operation, path_values=values)
         return None
 
     def allowed_methods(self, path: str) -> tuple[str, ...]:
         """Return the methods that a path takes; none where the service has no such path."""
-        segments = _segments(path)
+        segments = segments_of(path)
         return tuple(
             dict.fromkeys(
                 method
                 for operation in self.operations
-                if _path_values(operation.path, segments) is not None
+                if path_values(operation.path, segments) is not None
                 for method in operation.methods
             )
         )
@@ -299,15 +298,8 @@ class Profile:
         """
         path = plain_path(path)
         match = self.match(method.upper(), path)
-        name = match.operation.name if match else _learned_name(method.upper(), _segments(path))
+        name = match.operation.name if match else learned_name(method.upper(), segments_of(path))
         return f"{target}.{name}"
-
-
-def plain_path(request_target: str) -> str:
-    """Return the path of a request target, without query and host."""
-    if request_target.startswith("/"):
-        return request_target.partition("?")[0].partition("#")[0]
-    return urlsplit(request_target).path or "/" if "://" in request_target else request_target.partition("?")[0]
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
@@ -420,7 +412,7 @@ def learned_facts(
     """
     chosen = chosen_protection(profile, target_name, protection)
     method, _, path = operation_name.removeprefix(f"{target_name}.").partition("/")
-    return _facts_of(profile, _learned_operation(method, _segments("/" + path)), target_name, chosen, reads, {})
+    return _facts_of(profile, _learned_operation(method, segments_of("/" + path)), target_name, chosen, reads, {})
 
 
 def _facts_of(
@@ -454,48 +446,12 @@ def _facts_of(
     )
 
 
-def _segments(path: str) -> tuple[str, ...]:
-    return tuple(segment for segment in path.split("/") if segment)
-
-
-def _path_values(pattern: str, segments: tuple[str, ...]) -> dict[str, str] | None:
-    parts = _segments(pattern)
-    if len(parts) != len(segments):
-        return None
-    values: dict[str, str] = {}
-    for part, segment in zip(parts, segments, strict=True):
-        if part.startswith("{"):
-            values[part[1:-1]] = unquote(segment)
-        elif part != unquote(segment):
-            return None
-    return values
-
-
-_ID_LIKE = re.compile(
-    r"\d+"
-    r"|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"|(?=.*\d)[0-9a-fA-F]{8,}"
-    r"|[A-Za-z][A-Za-z0-9]*[-_:](?=[^/]*\d)[A-Za-z0-9_:.-]+"
-    r"|(?=.*\d)[A-Za-z0-9_-]{20,}"
-)
-
-
-def is_id_like(segment: str) -> bool:
-    """Whether a path segment looks like an object's id rather than a word of the service's language."""
-    return _ID_LIKE.fullmatch(unquote(segment)) is not None
-
-
-def _learned_name(method: str, segments: tuple[str, ...]) -> str:
-    parts = ["{id}" if is_id_like(part) or part == "{id}" else quote(unquote(part), safe="~._-") for part in segments]
-    return f"{quote(method, safe='')}/{'/'.join(parts)}"
-
-
 def _learned_operation(method: str, segments: tuple[str, ...]) -> Operation:
     """What a request at a service that nobody described is taken for."""
     does = {"POST": "create", "PUT": "put", "PATCH": "patch", "DELETE": "delete"}.get(method, "answer")
     if method in READ_METHODS:
         does = "list"
-    name = _learned_name("GET" if method == "HEAD" else method, segments)
+    name = learned_name("GET" if method == "HEAD" else method, segments)
     return Operation(
         name=name,
         methods=(method,),
