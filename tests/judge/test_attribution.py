@@ -1,0 +1,116 @@
+"""Who could have prevented a repeat: a table over what the worker sent, and what the target does with it."""
+
+from __future__ import annotations
+
+import pytest
+from ackgap.model.verdict import Attribution
+from notation import KEYS, WORLD, judged, only, world
+
+OFFERED = world("tickets.create", could_protect=("idempotency_key",))
+NATURAL = world("tickets.create", honours_natural_key=True)
+SAME = "tickets.create(key=k)", "tickets.create(key=k)"
+OTHER = "tickets.create(key=k)", "tickets.create(key=m)"
+REWORDED = "tickets.create(key=k,title=A)", "tickets.create(key=m,title=B)"
+NONE = "tickets.create", "tickets.create"
+SOME = "tickets.create(key=k)", "tickets.create"
+
+
+def attribution_of(first: str, second: str, facts: dict, down: str = "") -> Attribution:
+    history = f"1> {first}:applied KILL{down} | 2> {second} DONE"
+    finding = only(judged(history, "tickets.create", facts=facts), "duplicate")
+    assert finding.attribution is not None
+    return finding.attribution
+
+
+@pytest.mark.parametrize(
+    ("lives", "facts", "down", "sent", "stable", "exceeded", "preventable_by", "fix"),
+    [
+        (NONE, WORLD, "", False, None, None, ("worker", "target"), "look for the object before creating it"),
+        (SAME, WORLD, "", True, True, None, ("target",), "look for the object before creating it"),
+        (OTHER, WORLD, "", True, False, None, ("worker", "target"), "look for the object before creating it"),
+        (NONE, OFFERED, "", False, None, None, ("worker",), "turn that on"),
+        (SAME, OFFERED, "", True, True, None, ("target",), "turn that on"),
+        (NONE, NATURAL, "", False, None, None, ("worker",), "exactly as before"),
+        (SAME, NATURAL, "", True, True, None, ("worker",), "exactly as before"),
+        (NONE, KEYS, "", False, None, None, ("worker",), "Choose an idempotency key"),
+        (SOME, KEYS, "", False, None, None, ("worker",), "Choose an idempotency key"),
+        (OTHER, KEYS, "", True, False, None, ("worker",), "workflow id and step"),
+        (REWORDED, KEYS, "", True, False, None, ("worker",), "workflow id and step"),
+        (SAME, KEYS, "", True, True, False, ("target",), "Report this"),
+        (SAME, KEYS, "(down=23h)", True, True, False, ("target",), "Report this"),
+        (SAME, KEYS, "(down=24h)", True, True, True, ("worker",), "Look the object up"),
+        (SAME, KEYS, "(down=72h)", True, True, True, ("worker",), "Look the object up"),
+        (OTHER, KEYS, "(down=72h)", True, False, None, ("worker",), "workflow id and step"),
+    ],
+)
+def test_who_could_have_prevented_a_repeat_follows_from_keys_and_protection(
+    lives: tuple[str, str],
+    facts: dict,
+    down: str,
+    sent: bool,
+    stable: bool | None,
+    exceeded: bool | None,
+    preventable_by: tuple[str, ...],
+    fix: str,
+) -> None:
+    found = attribution_of(*lives, facts, down)
+    assert (found.key_sent, found.key_stable, found.window_exceeded) == (sent, stable, exceeded)
+    assert found.preventable_by == preventable_by
+    assert fix in found.fix
+    assert found.target_honours_keys is (facts is KEYS)
+
+
+@pytest.mark.parametrize(
+    ("lives", "facts", "worker", "target"),
+    [
+        (NONE, WORLD, "sent no idempotency key", "has no protection against repeats"),
+        (SOME, KEYS, "sent an idempotency key on some attempts only", "honours idempotency keys and got none"),
+        (OTHER, KEYS, "sent another idempotency key each time", "different keys are different requests"),
+        (REWORDED, KEYS, "its payload had changed as well", "different keys are different requests"),
+        (NONE, OFFERED, "sent no idempotency key", "it offers idempotency_key"),
+        (NONE, NATURAL, "sent no idempotency key", "did not look the same to it"),
+    ],
+)
+def test_each_side_is_told_in_a_sentence(lives: tuple[str, str], facts: dict, worker: str, target: str) -> None:
+    found = attribution_of(*lives, facts)
+    assert worker in found.worker
+    assert target in found.target
+    assert "at least once" in found.engine
+
+
+def test_a_forgotten_key_is_told_with_its_window() -> None:
+    assert attribution_of(*SAME, KEYS, "(down=72h)").target == "had forgotten the key: it remembers keys for 24 hours"
+
+
+def test_a_target_that_remembers_keys_forever_has_no_window_to_exceed() -> None:
+    forever = world("tickets.create", honours_keys=True)
+    assert attribution_of(*SAME, forever, "(down=72h)").window_exceeded is False
+
+
+def test_repeats_within_one_life_are_not_laid_at_the_engines_door() -> None:
+    finding = only(judged("1> tickets.create tickets.create DONE", "tickets.create"), "duplicate")
+    assert finding.attribution is not None
+    assert finding.attribution.engine == "took no part: the repeats came from one life"
+
+
+def test_a_lost_effect_is_laid_at_the_door_of_worker_and_engine() -> None:
+    finding = only(judged("1> [journal] KILL | 2> DONE", "[journal] tickets.create"), "lost")
+    assert finding.attribution is not None
+    assert finding.attribution.preventable_by == ("worker", "engine")
+    assert finding.attribution.key_sent is None
+
+
+@pytest.mark.parametrize(
+    ("code", "probe", "history"),
+    [
+        ("zombie", "tickets.create", "1> tickets.create:received PAUSE | 2> DONE | 1> tickets.create#1 EXIT(0)"),
+        ("in_doubt", "tickets.create", "1> tickets.create:applied KILL | 2> EXIT(3) DOUBT"),
+        ("stuck_crash_loop", "tickets.create", "1> tickets.create:received KILL | 2> EXIT(1) GAVE_UP(crash_loop)"),
+        ("wasted", "search.query [a] tickets.create", "1> search.query [a] KILL | 2> search.query tickets.create DONE"),
+    ],
+)
+def test_other_findings_say_as_well_who_could_do_something(code: str, probe: str, history: str) -> None:
+    attribution = only(judged(history, probe), code).attribution
+    assert attribution is not None
+    assert attribution.preventable_by
+    assert attribution.fix
