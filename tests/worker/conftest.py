@@ -105,10 +105,25 @@ class Supervisor:
         assert found, f"not announced; what was: {self.messages}"
         return found
 
+    def wait_for_call(self, phase: str, path: str) -> Message:
+        """Wait until a request for a path stands at a phase."""
+        return self.wait_for(lambda one: one.get("phase") == phase and one.get("path") == path)
+
+    def wait_for_write(self, phase: str, name: str) -> Message:
+        """Wait until a durable write stands at a phase."""
+        return self.wait_for(lambda one: one.get("phase") == phase and one.get("name") == name)
+
     def let_go(self) -> None:
         """Let everything that is held go on, and hold nothing any more."""
         with self._changed:
             self._hold = lambda message: False
+            held, self._held = self._held, {}
+        for connection, message in held.values():
+            self._reply(connection, message)
+
+    def let_go_once(self) -> None:
+        """Let everything that is held now go on, and go on holding what is to be held."""
+        with self._changed:
             held, self._held = self._held, {}
         for connection, message in held.values():
             self._reply(connection, message)

@@ -190,17 +190,16 @@ def test_multiprocessing_workers_announce_themselves(supervisor):
 
 
 def test_a_worker_whose_harness_has_died_ends_at_once(supervisor):
+    supervisor.hold(lambda one: one["name"] == "file.second.json.write")
     worker = supervisor.start(
         """
-        import time
         open("first.json", "w").write("x")
         print("parked", flush=True)
         open("second.json", "w").write("x")
         print("went on")
         """
     )
-    supervisor.hold(lambda message: message["type"] == "reach" and message["name"] == "file.second.json.write")
-    supervisor.wait_for(lambda message: message.get("name") == "file.second.json.write")
+    supervisor.wait_for_write("committing", "file.second.json.write")
     supervisor.cut_off()
     out, _ = worker.communicate(timeout=20)
     assert (worker.returncode, out) == (70, "parked\n")

@@ -10,6 +10,8 @@ from .replacement import around
 __all__ = ["hook_async", "hook_sync"]
 
 _NO_BODY_STATUS = (204, 304)
+_LAST_EVENT = b"data: [DONE]"
+_TAIL_BYTES = 64
 
 
 def hook_sync(module: Any, announcer: Announcer) -> None:
@@ -88,32 +90,46 @@ def _has_no_body(request: Any, response: Any) -> bool:
 
 
 class _Body:
-    """The stream of a response's body, which announces `returned` at its end."""
+    """The stream of a response's body, which announces `returned` at its end.
+
+    A client of server-sent events may close the stream once it has read the event that ends it (`openai` does), so
+    that only the transfer's own end mark stays behind: the body has reached it all the same.
+    """
 
     def __init__(self, stream: Any, call: Call) -> None:
         self._stream = stream
         self._call = call
+        self._tail = b""
 
     def __iter__(self) -> Any:
-        return _BodyIterator(iter(self._stream), self._call)
+        return _BodyIterator(iter(self._stream), self)
 
     def close(self) -> None:
         self._stream.close()
+        if self._tail.rstrip().endswith(_LAST_EVENT):
+            self.ended()
+
+    def ended(self) -> None:
+        self._call.at("returned")
+
+    def saw(self, chunk: bytes) -> bytes:
+        self._tail = (self._tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+        return chunk
 
 
 class _BodyIterator:
-    def __init__(self, chunks: Any, call: Call) -> None:
+    def __init__(self, chunks: Any, body: _Body) -> None:
         self._chunks = chunks
-        self._call = call
+        self._body = body
 
     def __iter__(self) -> Any:
         return self
 
     def __next__(self) -> Any:
         try:
-            return next(self._chunks)
+            return self._body.saw(next(self._chunks))
         except StopIteration:
-            self._call.at("returned")
+            self._body.ended()
             raise
 
     def close(self) -> None:
@@ -121,34 +137,44 @@ class _BodyIterator:
 
 
 class _AsyncBody:
-    """The stream of a response's body, which announces `returned` at its end."""
+    """Likewise for coroutines."""
 
     def __init__(self, stream: Any, call: Call) -> None:
         self._stream = stream
         self._call = call
+        self._tail = b""
 
     def __aiter__(self) -> Any:
-        return _AsyncBodyIterator(self._stream.__aiter__(), self._call)
+        return _AsyncBodyIterator(self._stream.__aiter__(), self)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+        if self._tail.rstrip().endswith(_LAST_EVENT):
+            await self.ended()
+
+    async def ended(self) -> None:
+        await self._call.at_async("returned")
+
+    def saw(self, chunk: bytes) -> bytes:
+        self._tail = (self._tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+        return chunk
 
 
 class _AsyncBodyIterator:
     """Not a generator, so that there is one less whose end the event loop has to see to."""
 
-    def __init__(self, chunks: Any, call: Call) -> None:
+    def __init__(self, chunks: Any, body: _AsyncBody) -> None:
         self._chunks = chunks
-        self._call = call
+        self._body = body
 
     def __aiter__(self) -> Any:
         return self
 
     async def __anext__(self) -> Any:
         try:
-            return await self._chunks.__anext__()
+            return self._body.saw(await self._chunks.__anext__())
         except StopAsyncIteration:
-            await self._call.at_async("returned")
+            await self._body.ended()
             raise
 
     async def aclose(self) -> None:
