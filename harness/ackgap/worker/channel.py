@@ -25,6 +25,7 @@ HARNESS_GONE = 70
 
 _READ_BYTES = 1 << 16
 _FORK_WAIT_S = 0.05
+_SIGNAL_CHECK_S = 0.05
 
 Message = dict[str, Any]
 
@@ -45,6 +46,7 @@ class Channel:
         self._path = path
         self._greeting = greeting
         self._lock = _thread.RLock()  # reentrant: a signal handler or a finalizer may announce in the midst of a send
+        self._main_thread = _thread.get_ident()
         self._ids = count(1)
         self._parked: dict[int, Callable[[], object]] = {}
         self._told: set[str] = set()
@@ -90,6 +92,11 @@ class Channel:
         try:
             if self._reader is None or sys.is_finalizing():
                 self._read_until(number)  # no other thread will run again
+            elif _thread.get_ident() == self._main_thread:
+                # A signal that comes right before a thread goes to sleep does not wake it, and only this thread
+                # runs the handlers of signals.
+                while not gate.acquire(True, _SIGNAL_CHECK_S):
+                    continue
             else:
                 gate.acquire()
         finally:
@@ -200,6 +207,7 @@ class Channel:
             reader.stop(_FORK_WAIT_S)
 
     def _after_fork_in_child(self) -> None:
+        self._main_thread = _thread.get_ident()
         self._lock = _thread.RLock()
         self._parked = {}
         if self._reader is not None:
