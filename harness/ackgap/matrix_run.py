@@ -116,6 +116,7 @@ def run_matrix(
     only: Sequence[str] = (),
     points: Sequence[str] = (),
     slice_name: str | None = None,
+    schedules: Sequence[str] = (),
     check: Check | None = None,
     **flags: Json,
 ) -> MatrixRun:
@@ -130,6 +131,7 @@ def run_matrix(
         only: `AXIS=VALUE` each.
         points: Globs over crash points.
         slice_name: A slice of the scenario.
+        schedules: Run these instead of a kill at every point.
         check: An invariant over each cell's history.
         flags: Arguments of `scenario_from_flags`.
 
@@ -148,7 +150,7 @@ def run_matrix(
         path = root / scenario
         source = Source(path=find_scenario(str(path if path.exists() else scenario)))
     loaded = source.scenario()
-    selection = selection_of(loaded, only=only, points=points, slice_name=slice_name)
+    selection = selection_of(loaded, only=only, points=points, slice_name=slice_name, schedules=schedules)
     session = Session(
         source, loaded, selection, directory=directory, display=_Silent(), jobs=jobs, network=network, command="pytest"
     )

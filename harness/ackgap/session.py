@@ -106,7 +106,12 @@ class Source:
 
 
 def selection_of(
-    scenario: Scenario, *, only: Sequence[str] = (), points: Sequence[str] = (), slice_name: str | None = None
+    scenario: Scenario,
+    *,
+    only: Sequence[str] = (),
+    points: Sequence[str] = (),
+    slice_name: str | None = None,
+    schedules: Sequence[str] = (),
 ) -> Selection:
     """Return the part of the matrix that options name.
 
@@ -115,9 +120,10 @@ def selection_of(
         only: `AXIS=VALUE` or `AXIS=VALUE,VALUE`.
         points: Globs over crash points.
         slice_name: A slice of the scenario.
+        schedules: Text forms of schedules, such as `pause@tickets.create#1:sending`.
 
     Raises:
-        UsageInvalid: An axis, value or slice does not exist.
+        UsageInvalid: An axis, value or slice does not exist, or a text is no schedule.
     """
     variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     globs = tuple(points)
@@ -136,7 +142,13 @@ def selection_of(
         chosen[axis] = (*chosen.get(axis, ()), *values)
     if chosen:
         variants = tuple({**partial, **chosen} for partial in variants) if variants else (chosen,)
-    return Selection(variants=variants, points=globs)
+    try:
+        parsed = tuple(Schedule.parse(text) for text in schedules)
+    except ValueError as error:
+        raise UsageInvalid(
+            str(error), where="--schedule", next_step="write it as in a report, such as kill@tickets.create#1:applied"
+        ) from None
+    return Selection(variants=variants, points=globs, schedules=parsed)
 
 
 def _axis_and_values(scenario: Scenario, text: str) -> tuple[str, tuple[str, ...]]:
@@ -209,7 +221,9 @@ class Session:
         set_aside(self._directory)
         with RunWriter(self._directory) as writer:
             self._writer = writer
-            (self._directory / SOURCE_FILE).write_text(json.dumps(self._source.to_json(self._directory), indent=1) + "\n")
+            (self._directory / SOURCE_FILE).write_text(
+                json.dumps(self._source.to_json(self._directory), indent=1) + "\n"
+            )
             complete = False
             try:
                 campaign.run()

@@ -5,10 +5,13 @@ Results are handed on as they come, so that a run that is interrupted, or ends i
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import sys
+import types
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
@@ -41,7 +44,7 @@ class Selection:
     Attributes:
         variants: Partial variants; a variant is run if it agrees with one of them, every one where there is none.
         points: Globs over crash points; every point where there is none.
-        schedules: Run these besides the points' kills.
+        schedules: Run these; the kills at every point then only where `points` names some.
     """
 
     variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
@@ -54,6 +57,11 @@ class Selection:
         return not self.variants or any(
             all(chosen.get(axis) in values for axis, values in partial.items()) for partial in self.variants
         )
+
+    def chosen(self, points: Sequence[str]) -> tuple[Schedule, ...]:
+        """Return the schedules to run in a variant whose probe came to these points."""
+        kills = every_point_once(points, self.points) if self.points or not self.schedules else ()
+        return (*kills, *(schedule for schedule in self.schedules if schedule not in kills))
 
 
 class Listener(Protocol):
@@ -170,7 +178,7 @@ class Campaign:
         self._listener.probed(column.variant, expectation)
         self._note_assumptions(expectation)
         self._listener.finished(judged(first.order, expectation, first.history, first.duration_s))
-        schedules = [*every_point_once(expectation.points, self._selection.points), *self._selection.schedules]
+        schedules = self._selection.chosen(expectation.points)
         cells = [("cell", self._order(column.variant, schedule), expectation) for schedule in schedules]
         # Ahead of the probes of later variants, so that the first verdicts come early.
         self._waiting.extendleft(reversed(cells))
@@ -239,7 +247,19 @@ class Campaign:
 
 def _submit(pool: ProcessPoolExecutor, task: Task) -> Future[CellResult | RawRun]:
     _, order, expectation = task
-    return pool.submit(_run, order, expectation)
+    with _nobodys_main():
+        return pool.submit(_run, order, expectation)
+
+
+@contextlib.contextmanager
+def _nobodys_main() -> Iterator[None]:
+    """Keep a new slot from importing the caller's main module: it may be a script, or standard input."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _run(order: Order, expectation: Expectation | None) -> CellResult | RawRun:
@@ -325,7 +345,9 @@ def run_one_cell(
     results: list[CellResult] = []
 
     def work(pool: ProcessPoolExecutor, /) -> None:
-        results.append(pool.submit(run_cell, CellTask(order=order, expectation=expectation)).result())
+        with _nobodys_main():
+            future = pool.submit(run_cell, CellTask(order=order, expectation=expectation))
+        results.append(future.result())
 
     ground = prepare_ground()
     outside = OutsideState(scenario.worker.external_state, ground.directory / "outside")

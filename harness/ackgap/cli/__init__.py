@@ -78,6 +78,13 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     part = run.add_argument_group("which part of the matrix")
     part.add_argument("--only", action="append", default=[], metavar="AXIS=VALUE", help="only these values of an axis")
     part.add_argument("--point", action="append", default=[], metavar="GLOB", help="only crash points like 'tickets.*'")
+    part.add_argument(
+        "--schedule",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only these faults: 'pause@tickets.create#1:sending'",
+    )
     part.add_argument("--slice", metavar="NAME", help="a part that the scenario names")
     how = run.add_argument_group("how")
     how.add_argument("--jobs", type=_positive, metavar="N", help="cells at a time (default: one for each core)")

@@ -30,7 +30,13 @@ def run(options: argparse.Namespace) -> int:
     expected = _read_expected(options.expected)
     source = _source(options)
     scenario = source.scenario()
-    selection = selection_of(scenario, only=options.only, points=options.point, slice_name=options.slice)
+    selection = selection_of(
+        scenario,
+        only=options.only,
+        points=options.point,
+        slice_name=options.slice,
+        schedules=options.schedule,
+    )
     directory = Path(options.out) if options.out else Path("reports") / scenario.name.replace("/", "-")
     console = make_console()
     progress = LiveProgress(console, quiet=options.quiet)

@@ -83,6 +83,7 @@ class Life:
     def thaw(self) -> None:
         """Say that a pause is over."""
         self.frozen_at = None
+        self.paused.clear()
         self.freed.set()
 
 

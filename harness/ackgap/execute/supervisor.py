@@ -329,7 +329,7 @@ class Supervisor:
 
     async def _after(self, life: Life) -> bool:
         """End what is left of a life, write down how it ended, and say whether the work counts as finished."""
-        by_harness = not life.process.exited.is_set() or life.strike is not None
+        by_harness = not life.process.exited.is_set() or life.struck_dead
         if life.strike is not None:
             await life.strike
         left_alone = life.process.exit_code == 0 and not by_harness

@@ -72,9 +72,17 @@ class Case:
     def _recorded_between(self, done: int, fault: FaultInjected) -> bool:
         life = [passage for passage in self.history.passages if passage.incarnation == fault.incarnation]
         if any(passage.phase is Phase.COMMITTED for passage in life):
-            return any(passage.phase is Phase.COMMITTED and done < passage.seq < fault.seq for passage in life)
+            return any(self._records(passage) and done < passage.seq < fault.seq for passage in life)
         before = [passage.store_digest for passage in life if passage.seq <= done]
         return bool(before) and before[-1] != fault.store_digest
+
+    def _records(self, passage: BoundaryReached) -> bool:
+        """Whether a durable write has landed there, other than that of a file which is about to replace another."""
+        if passage.phase is not Phase.COMMITTED:
+            return False
+        following = self.next_point_in_probe(passage.boundary.at(passage.phase))
+        prepares = following is not None and following.name.startswith("file.") and following.name.endswith(".replace")
+        return not (prepares and passage.name.endswith(".write"))
 
     def point_of(self, fault: FaultInjected) -> CrashPoint | None:
         """Return the crash point of a fault that struck."""
