@@ -62,6 +62,7 @@ RESEARCH = "search.query [found] tickets.create [filed]"
         ("in_doubt", TICKET, "1> tickets.create:sending KILL | 2> EXIT(3) DOUBT"),
         ("in_doubt", TICKET, "1> tickets.create KILL | 2> EXIT(3) DOUBT"),
         ("in_doubt", TICKET, "1> tickets.create [journal]:committing KILL | 2> EXIT(3) DOUBT"),
+        ("in_doubt", "[intent] tickets.create", "1> [intent] tickets.create KILL | 2> EXIT(3) DOUBT"),
         ("in_doubt", "[intent] tickets.create", "1> [intent] KILL | 2> EXIT(3) DOUBT"),
         # wasted
         ("ok", RESEARCH, "1> search.query:received KILL | 2> search.query [found] tickets.create [filed] DONE"),
@@ -305,6 +306,13 @@ def test_a_paid_request_that_was_only_received_was_not_charged() -> None:
     assert codes(verdict) == []
 
 
+def test_a_paid_request_that_was_only_received_excuses_no_other_repeat() -> None:
+    probe = "search.query [one] search.query [two] tickets.create"
+    end = "search.query [one] search.query [two] tickets.create DONE"
+    verdict = judged(f"1> search.query [one] search.query:received KILL | 2> {end}", probe)
+    assert only(verdict, "wasted").detail["allowed"] == 0
+
+
 def test_a_paid_call_that_was_refused_was_not_charged() -> None:
     assert codes(judged("1> search.query=>rejected search.query [found] tickets.create DONE", RESEARCH)) == []
 
@@ -351,6 +359,11 @@ ASK_AND_FILE = "approvals.request(text=A) [approved] tickets.create(text=A)"
 )
 def test_what_is_filed_must_be_what_was_approved(verdict: str, history: str) -> None:
     assert judged(history, ASK_AND_FILE, approvals=(APPROVED,)).kind == verdict
+
+
+def test_a_text_that_neither_side_has_is_not_approved() -> None:
+    verdict = judged("1> approvals.request tickets.create DONE", ASK_AND_FILE, approvals=(APPROVED,))
+    assert verdict.kind == "diverged"
 
 
 def test_filing_before_any_approval_diverges() -> None:
