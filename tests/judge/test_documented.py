@@ -40,8 +40,12 @@ def codes_in_the_judge() -> set[str]:
                 found |= {value.value for value in given if isinstance(value, ast.Constant)}
             # A note of somebody else's that becomes a finding under its own code.
             if isinstance(node, ast.Compare) and ast.unparse(node.left) == "note.code":
-                found |= {value.value for value in node.comparators if isinstance(value, ast.Constant)}
+                found |= codes_of_notes(node)
     return found
+
+
+def codes_of_notes(comparison: ast.Compare) -> set[str]:
+    return {value.value for value in ast.walk(comparison.comparators[0]) if isinstance(value, ast.Constant)}
 
 
 def codes_in_tables() -> set[str]:
@@ -53,6 +57,20 @@ def codes_in_tables() -> set[str]:
 def test_every_finding_is_documented_and_none_that_does_not_exist() -> None:
     assert len(codes_in_the_judge()) > 25
     assert codes_in_tables() == codes_in_the_judge() | GIVEN_UP
+
+
+def test_every_note_that_the_judge_looks_for_is_written_by_somebody() -> None:
+    judge = Path(ackgap.judge.__file__).parent
+    elsewhere = "".join(path.read_text(encoding="utf-8") for path in judge.parent.rglob("*.py") if path.parent != judge)
+    looked_for = {
+        code
+        for path in judge.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare) and ast.unparse(node.left) == "note.code"
+        for code in codes_of_notes(node)
+    }
+    assert len(looked_for) == 3
+    assert {code for code in looked_for if f'"{code}"' not in elsewhere} == set()
 
 
 def test_every_verdict_has_a_section_in_the_order_of_the_scale() -> None:

@@ -486,7 +486,8 @@ def test_a_run_that_proves_nothing_says_why(code: str, history: str) -> None:
 @pytest.mark.parametrize(
     ("code", "history"),
     [
-        ("stray_connection", "1> NOTE(stray_connection) tickets.create:received KILL | 2> tickets.create DONE"),
+        ("connection_refused", "1> NOTE(connection_refused) tickets.create:received KILL | 2> tickets.create DONE"),
+        ("injector_trouble", "1> NOTE(injector_trouble) tickets.create:received KILL | 2> tickets.create DONE"),
         ("egress_refused", "1> EGRESS(api.example.com) tickets.create:received KILL | 2> tickets.create DONE"),
         ("blocks_event_loop", "1> BLOCKS tickets.create:received KILL | 2> tickets.create DONE"),
         ("worker_clock_unmoved", "1> tickets.create:received KILL(down=72h) | 2> tickets.create DONE"),

@@ -55,7 +55,7 @@ def _empty(case: Case) -> Iterator[Finding]:
 def _surroundings(case: Case) -> Iterator[Finding]:
     """Yield what ackgap itself did to the worker besides the faults."""
     for note in case.history.of(Note):
-        if note.code == "stray_connection":
+        if note.code in ("connection_refused", "injector_trouble"):
             yield Finding(kind=None, code=note.code, summary=note.text, evidence=(note.seq,))
         elif note.code == "target_failed":
             last_line = note.text.strip().rpartition("\n")[2]
