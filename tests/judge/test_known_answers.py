@@ -255,6 +255,13 @@ def test_doubt_names_the_call_that_was_under_way() -> None:
     assert "tickets.create" in finding.summary
 
 
+def test_a_file_that_is_about_to_replace_another_records_nothing_yet() -> None:
+    probe = "tickets.create [file.state.new.write] [file.state.replace]"
+    written = judged("1> tickets.create [file.state.new.write] KILL | 2> EXIT(3) DOUBT", probe)
+    replaced = judged("1> tickets.create [file.state.new.write] [file.state.replace] KILL | 2> EXIT(3) DOUBT", probe)
+    assert (written.kind, replaced.kind) == ("in_doubt", "stuck")
+
+
 def test_without_hooks_a_change_of_the_store_after_the_answer_counts_as_written_down() -> None:
     probe = "tickets.create [journal] notify.send"
     recorded = "1> tickets.create [journal] notify.send:received KILL | 2> EXIT(3) DOUBT"
