@@ -72,7 +72,7 @@ def _move_time(offset_ns: int) -> None:
     }
     for name, function in moved.items():
         if name in real:
-            setattr(time, name, Replacement(real[name], function))
+            setattr(time, name, Replacement(real[name], function, "time"))
 
 
 def _move_datetime(now_ns: Callable[[], int]) -> bool:

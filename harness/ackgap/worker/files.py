@@ -28,7 +28,7 @@ def hook_open(announcer: Announcer) -> None:
     """Have `open` return files whose writes are announced, for files that may be journals."""
     original = io.open
     opener = _Opener(announcer, original)
-    replacement = Replacement(original, opener.open)
+    replacement = Replacement(original, opener.open, "io")
     builtins.open = replacement
     io.open = replacement
 
@@ -36,7 +36,7 @@ def hook_open(announcer: Announcer) -> None:
 def hook_rename(announcer: Announcer) -> None:
     """Announce `os.replace` and `os.rename`, and with them `Path.replace`, `Path.rename` and `shutil.move`."""
     for name in ("replace", "rename"):
-        setattr(os, name, Replacement(getattr(os, name), _renamer(announcer, getattr(os, name))))
+        setattr(os, name, Replacement(getattr(os, name), _renamer(announcer, getattr(os, name)), "os"))
 
 
 def hook_shutil(module: Any, announcer: Announcer) -> None:
@@ -139,16 +139,15 @@ class _Opener:
         raw = raw_class(file, raw_mode, closefd=closefd, opener=opener)
         result: Any = raw
         try:
-            name = f"file.{names.file_name(names.absolute(file))}.write"
             line_buffering = buffering == 1 and "b" not in mode
-            regular = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+            name = self._boundary_name(file, raw, opener)
             if isinstance(raw, _UnbufferedJournal):
-                if regular:
+                if name:
                     raw.announce_as(self._announcer, name)
                 return raw
             size = buffering if buffering > 1 else _default_buffer_size(raw)
             buffer: Any
-            if regular:
+            if name:
                 kind: Any = _RandomJournal if "+" in mode else _Journal
                 result = buffer = kind(raw, size)
                 buffer.announce_as(self._announcer, name, size)
@@ -162,6 +161,17 @@ class _Opener:
         except BaseException:
             result.close()
             raise
+
+    def _boundary_name(self, file: Any, raw: Any, opener: Any) -> str:
+        """Return the name of the boundary of a file that has been opened, empty if it can hold no durable state."""
+        status = os.fstat(raw.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink == 0:
+            return ""
+        # What an opener opens need not be what it was given: `tempfile` gives a directory.
+        path = (names.path_of_descriptor(raw.fileno()) if opener is not None else "") or names.absolute(file)
+        if not names.is_journal(path, self._announcer.config.workspace):
+            return ""
+        return f"file.{names.file_name(path)}.write"
 
 
 def _default_buffer_size(raw: Any) -> int:

@@ -13,15 +13,21 @@ class Replacement:
 
     A plain function would not do: as an attribute of a class (`clock = time.time`) it would turn into a method, which
     built-in functions never do.
+
+    Args:
+        original: The built-in function.
+        function: What is called in its place.
+        module: Name of the module in which it is replaced; pickles refer to it there.
     """
 
-    def __init__(self, original: Any, function: Callable[..., Any]) -> None:
+    def __init__(self, original: Any, function: Callable[..., Any], module: str) -> None:
         self._function = function
         self.__wrapped__ = original
-        for name in ("__name__", "__qualname__", "__module__", "__doc__", "__text_signature__"):
+        for name in ("__name__", "__qualname__", "__doc__", "__text_signature__"):
             value = getattr(original, name, None)
             if value is not None:
                 setattr(self, name, value)
+        self.__module__ = module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the Python function."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextvars
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from . import sql
@@ -43,7 +44,7 @@ def hook_sqlite(module: Any, announcer: Announcer) -> None:
             connection._ackgap_path = _database_path(connection, args[0] if args else kwargs.get("database"))
         return connection
 
-    replacement = Replacement(original, connect)
+    replacement = Replacement(original, connect, "sqlite3")
     for name in ("sqlite3.dbapi2", "sqlite3"):
         loaded = sys.modules.get(name)
         if loaded is not None and getattr(loaded, "connect", None) is original:
@@ -120,7 +121,13 @@ def _connection_class(base: Any, classes: _Classes, announcer: Announcer) -> Any
         _ackgap_savepoint = ""
 
         def cursor(self, factory: Any = None) -> Any:
-            return super().cursor(classes.cursor(factory))
+            if factory is not None or base.cursor is classes.plain.cursor:
+                return super().cursor(classes.cursor(factory))
+            cursor = super().cursor()  # of a class that the user's connection chooses
+            if not isinstance(cursor, _Announcing):
+                with suppress(TypeError):
+                    cursor.__class__ = classes.cursor(type(cursor))
+            return cursor
 
         def execute(self, statement: Any, *args: Any) -> Any:
             # From 3.11 on this makes a cursor without asking `cursor` for it.
