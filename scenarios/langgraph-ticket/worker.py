@@ -17,7 +17,6 @@ import httpx
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
-from openai import OpenAI
 
 PARTNER = {"partner_id": "4471", "partner_name": "Aurelia Trade Finance"}
 THREAD_ID = f"partner-{PARTNER['partner_id']}"
@@ -27,7 +26,6 @@ RESUME = os.environ.get("RESUME", "none")
 KEY = os.environ.get("KEY", "none")
 
 http = httpx.Client(timeout=120)
-model = OpenAI(base_url=os.environ["MODEL_URL"] + "/v1", api_key=os.environ.get("MODEL_API_KEY", "unused"))
 
 CREATE_TICKET = {
     "type": "function",
@@ -59,11 +57,14 @@ def search(source: str, question: str) -> list:
     return answer.raise_for_status().json()["results"]
 
 
-def ask_model(prompt: str, **options):
-    answer = model.chat.completions.create(
-        model="gpt-4o-mini", messages=[{"role": "user", "content": prompt}], **options
+def ask_model(prompt: str, **options) -> dict:
+    """Ask the model, at any endpoint that speaks OpenAI's chat completions."""
+    answer = http.post(
+        os.environ["MODEL_URL"] + "/v1/chat/completions",
+        json={"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}], **options},
+        headers={"Authorization": f"Bearer {os.environ.get('MODEL_API_KEY', 'unused')}"},
     )
-    return answer.choices[0].message
+    return answer.raise_for_status().json()["choices"][0]["message"]
 
 
 def post(url: str, step: str, body: dict) -> httpx.Response:
@@ -88,7 +89,7 @@ def search_news(state: Review) -> Review:
 def assess(state: Review) -> Review:
     findings = json.dumps({"registry": state["registry"], "news": state["news"]})
     message = ask_model(f"Write an assessment of {state['partner_name']} for the risk desk. Findings: {findings}")
-    return {"assessment": message.content}
+    return {"assessment": message["content"]}
 
 
 def approve(state: Review) -> Review:
@@ -101,7 +102,7 @@ def file_ticket(state: Review) -> Review:
         tools=[CREATE_TICKET],
         tool_choice={"type": "function", "function": {"name": "create_ticket"}},
     )
-    words = json.loads(message.tool_calls[0].function.arguments)
+    words = json.loads(message["tool_calls"][0]["function"]["arguments"])
     answer = post(
         os.environ["TICKETS_URL"] + "/tickets",
         "file_ticket",

@@ -184,12 +184,15 @@ class Gatekeeper:
         if self._hold is not None:
             self._hold.arrived(arriving)
             await self._hold.hold(arriving)
+        life.turnstile.arrive(write)
         overlapped = not await life.turnstile.wait_for_quiet(before=write)
         occurrence = life.announce_write(write, str(message["name"]))
         point = CrashPoint(name=str(message["name"]), occurrence=occurrence, phase=phase)
         await self._thawed(life, point, lands=life.frozen_at is BoundaryKind.CALL)
         if self._may_begin(life, point):
             life.turnstile.begin(write, point.name)
+        else:
+            life.turnstile.leave(write)
         self._write_down(life, point, Injector.PYTHON, message=message, overlapped=overlapped)
         await self._stand(life, point, lands=life.frozen_at is BoundaryKind.CALL)
 

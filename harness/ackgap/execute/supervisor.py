@@ -32,6 +32,7 @@ from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
 from ackgap.execute.witness import NameWitness
+from ackgap.model.boundary import BoundaryKind
 from ackgap.model.event import (
     CheckReported,
     Event,
@@ -455,7 +456,12 @@ class Supervisor:
     async def _settle(self, life: Life) -> Settling:
         """Let durable writes in flight land, where a hook can tell; else watch the store until it is quiet."""
         if life.has_injector:
-            proven = await life.turnstile.wait_for_quiet(limit_s=self._limits.settle_s)
+            # At a call, what was asked for before it lands first; at a checkpoint, what comes after it is held.
+            limit_s = self._limits.settle_s
+            if life.frozen_at is BoundaryKind.CALL:
+                proven = await life.turnstile.wait_for_quiet(limit_s=limit_s)
+            else:
+                proven = await life.turnstile.wait_until_landed(limit_s=limit_s)
             return Settling.SETTLED if proven else Settling.UNSETTLED
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + self._limits.settle_s

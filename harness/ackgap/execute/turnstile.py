@@ -9,7 +9,7 @@ together, and the history says `overlapped`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 __all__ = ["OVERLAP_LIMIT_S", "Turnstile", "Write"]
 
@@ -25,6 +25,7 @@ class Turnstile:
     def __init__(self) -> None:
         self._under_way: dict[Write, str] = {}
         self._asked_for: dict[int, frozenset[int]] = {}
+        self._at_the_bar: set[Write] = set()
         self._waiters: set[asyncio.Future[None]] = set()
 
     @property
@@ -39,8 +40,18 @@ class Turnstile:
             self._asked_for[pid] = numbers
             self._wake_waiters()
 
+    def arrive(self, write: Write) -> None:
+        """A write is about to begin and waits for its turn."""
+        self._at_the_bar.add(write)
+
+    def leave(self, write: Write) -> None:
+        """A write that waited for its turn will not begin: its life is over, or it is held for good."""
+        self._at_the_bar.discard(write)
+        self._wake_waiters()
+
     def begin(self, write: Write, name: str) -> None:
         """A write has been let through."""
+        self._at_the_bar.discard(write)
         self._under_way[write] = name
 
     def land(self, write: Write) -> None:
@@ -52,17 +63,29 @@ class Turnstile:
         """Whether no durable write is under way or asked for; with `before`, none that was asked for earlier."""
         if any(write != before for write in self._under_way):
             return False
+        asked_for = {(pid, number) for pid, numbers in self._asked_for.items() for number in numbers}
         return not any(
-            before is None or (pid == before[0] and number < before[1])
-            for pid, numbers in self._asked_for.items()
-            for number in numbers
+            before is None or (write[0] == before[0] and write[1] < before[1])
+            for write in asked_for | self._at_the_bar
+            if write != before
         )
+
+    def nothing_under_way(self) -> bool:
+        """Whether every durable write that has begun has landed."""
+        return not self._under_way
 
     async def wait_for_quiet(self, *, before: Write | None = None, limit_s: float = OVERLAP_LIMIT_S) -> bool:
         """Wait until `is_quiet`; return whether that came about within `limit_s` real seconds."""
+        return await self._until(lambda: self.is_quiet(before=before), limit_s)
+
+    async def wait_until_landed(self, *, limit_s: float) -> bool:
+        """Wait until `nothing_under_way`; return whether that came about within `limit_s` real seconds."""
+        return await self._until(self.nothing_under_way, limit_s)
+
+    async def _until(self, true: Callable[[], bool], limit_s: float) -> bool:
         try:
             async with asyncio.timeout(limit_s):
-                while not self.is_quiet(before=before):
+                while not true():
                     waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                     self._waiters.add(waiter)
                     try:
