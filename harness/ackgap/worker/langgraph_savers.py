@@ -16,6 +16,7 @@ __all__ = ["hook_savers", "is_durable"]
 _METHODS = ("put", "put_writes", "aput", "aput_writes")
 _NULL_TASK = "00000000-0000-0000-0000-000000000000"
 _SPECIAL = (("__interrupt__", ".interrupt"), ("__error__", ".error"), ("__resume__", ".resume"))
+_ABOUT_THE_TASK = frozenset({"__interrupt__", "__error__", "__resume__", "__scheduled__", "__error_source_node__"})
 _PULL = re.compile(r"~__pregel_pull, ([^,]+)")
 _PUSH = re.compile(r"~__pregel_push, (\d+)")
 
@@ -24,16 +25,18 @@ def hook_savers(module: Any, announcer: Announcer) -> None:
     """Announce the writes of each class of saver, those that exist and those that will."""
     base = module.BaseCheckpointSaver
     original = base.__init_subclass__
+    # By the names of the base class, which is how the engine calls a saver, whatever a saver calls its parameters.
+    signatures = {name: inspect.signature(getattr(base, name)) for name in _METHODS}
 
     def init_subclass(cls: Any, /, **kwargs: Any) -> None:
         original.__func__(cls, **kwargs)
-        _hook_class(cls, announcer)
+        _hook_class(cls, announcer, signatures)
 
     base.__init_subclass__ = classmethod(init_subclass)
     known = list(base.__subclasses__())
     for cls in known:
         known.extend(cls.__subclasses__())
-        _hook_class(cls, announcer)
+        _hook_class(cls, announcer, signatures)
 
 
 def is_durable(saver: Any) -> bool:
@@ -45,46 +48,42 @@ def is_durable(saver: Any) -> bool:
     return getattr(connection, "_ackgap_path", None) != ""
 
 
-def _hook_class(cls: Any, announcer: Announcer) -> None:
+def _hook_class(cls: Any, announcer: Announcer, signatures: Any) -> None:
     for name in _METHODS:
         function = vars(cls).get(name)
         if inspect.isfunction(function) and not hasattr(function, "_ackgap_original"):
             hook = _asynchronous if name.startswith("a") else _synchronous
-            hooked = hook(function, name.lstrip("a"), announcer)
+            hooked = hook(function, lambda *given, name=name: _name(announcer, signatures[name], *given), announcer)
             hooked._ackgap_original = function
             setattr(cls, name, hooked)
 
 
-def _synchronous(function: Any, method: str, announcer: Announcer) -> Any:
-    signature = inspect.signature(function)
-
+def _synchronous(function: Any, name: Any, announcer: Announcer) -> Any:
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
         if announcer.is_inside_durable_write() or not is_durable(self):
             return function(self, *args, **kwargs)
-        with announcer.durable_write(_name(announcer, method, signature, self, args, kwargs)):
+        with announcer.durable_write(name(self, args, kwargs)):
             return function(self, *args, **kwargs)
 
     return around(function, write)
 
 
-def _asynchronous(function: Any, method: str, announcer: Announcer) -> Any:
-    signature = inspect.signature(function)
-
+def _asynchronous(function: Any, name: Any, announcer: Announcer) -> Any:
     async def write(self: Any, *args: Any, **kwargs: Any) -> Any:
         if announcer.is_inside_durable_write() or not is_durable(self):
             return await function(self, *args, **kwargs)
-        async with announcer.durable_write(_name(announcer, method, signature, self, args, kwargs)):
+        async with announcer.durable_write(name(self, args, kwargs)):
             return await function(self, *args, **kwargs)
 
     return around(function, write)
 
 
-def _name(announcer: Announcer, method: str, signature: Any, saver: Any, args: Any, kwargs: Any) -> str:
+def _name(announcer: Announcer, signature: Any, saver: Any, args: Any, kwargs: Any) -> str:
+    method = "put" if "metadata" in signature.parameters else "put_writes"
     try:
         given = signature.bind(saver, *args, **kwargs).arguments
-        values = [*given.values()][1:]  # by position: savers of one's own name their parameters as they like
-        namespace = _namespace(values[0])
-        return _put(values[2]) + namespace if method == "put" else _put_writes(given, values) + namespace
+        namespace = _namespace(given["config"])
+        return (_put(given["metadata"]) if method == "put" else _put_writes(given)) + namespace
     except Exception as error:
         announcer.trouble(f"a write of {type(saver).__name__} could not be named", error)
         return f"langgraph.{method}"
@@ -97,13 +96,15 @@ def _put(metadata: Any) -> str:
     return f"langgraph.put.{word(source)}"
 
 
-def _put_writes(given: Any, values: list[Any]) -> str:
-    channels = [write[0] for write in values[1]]
+def _put_writes(given: Any) -> str:
+    channels = [write[0] for write in given["writes"]]
     special = next((suffix for channel, suffix in _SPECIAL if channel in channels), "")
-    task_id = str(values[2])
+    task_id = str(given["task_id"])
     if task_id == _NULL_TASK:
         return "langgraph.put_writes.resume" if special == ".resume" else f"langgraph.put_writes.command{special}"
-    node = langgraph_tasks.node_of(task_id) or _node(str(given.get("task_path", values[3] if len(values) > 3 else "")))
+    if not all(channel in _ABOUT_THE_TASK for channel in channels):
+        special = ""  # the result of a node, which repeats what it was resumed with
+    node = langgraph_tasks.node_of(task_id) or _node(str(given.get("task_path", "")))
     return f"langgraph.put_writes.{word(node)}{special}"
 
 
