@@ -62,11 +62,9 @@ def test_a_planted_violation_is_found(copy, module, line, said):
 
 def test_every_room_has_its_layer():
     contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    layers = {
-        room.strip() for contract in contracts for layer in contract.get("layers", ()) for room in layer.split("|")
-    }
-    rooms = {
-        f"ackgap.{path.stem}" for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-    }
-    assert rooms - layers == {"ackgap.__init__", "ackgap.__main__", "ackgap.worker"}
-    assert layers <= rooms
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    placed = {room.strip() for layer in layers for room in layer.split("|")}
+    packages = {f"ackgap.{path.parent.name}" for path in PACKAGE.glob("*/__init__.py")}
+    rooms = packages | {f"ackgap.{path.stem}" for path in PACKAGE.glob("*.py")}
+    assert rooms - placed == {"ackgap.__init__", "ackgap.__main__", "ackgap.worker"}
+    assert placed <= rooms
