@@ -141,7 +141,13 @@ def selection_of(
         axis, values = _axis_and_values(scenario, text)
         chosen[axis] = (*chosen.get(axis, ()), *values)
     if chosen:
-        variants = tuple({**partial, **chosen} for partial in variants) if variants else (chosen,)
+        variants = tuple(filter(None, (_narrowed(partial, chosen) for partial in variants))) if variants else (chosen,)
+        if not variants:
+            raise UsageInvalid(
+                f"no variant of the slice {slice_name} is left",
+                where="--only",
+                next_step="leave out --slice or --only; the scenario's file has the variants of its slices",
+            )
     try:
         parsed = tuple(Schedule.parse(text) for text in schedules)
     except ValueError as error:
@@ -149,6 +155,16 @@ def selection_of(
             str(error), where="--schedule", next_step="write it as in a report, such as kill@tickets.create#1:applied"
         ) from None
     return Selection(variants=variants, points=globs, schedules=parsed)
+
+
+def _narrowed(
+    partial: Mapping[str, tuple[str, ...]], chosen: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]] | None:
+    """Return the partial variant that agrees with both; None where nothing does."""
+    both = dict(partial)
+    for axis, values in chosen.items():
+        both[axis] = tuple(value for value in both.get(axis, values) if value in values)
+    return both if all(both.values()) else None
 
 
 def _axis_and_values(scenario: Scenario, text: str) -> tuple[str, tuple[str, ...]]:

@@ -337,7 +337,8 @@ class Supervisor:
         if left_alone:
             await self._tree_empty(life)
         outlived = len([pid for pid in life.process.pids() if pid != life.process.pid])
-        in_flight = sum(service.requests_in_flight() for service in self._surroundings.targets.values())
+        services = self._surroundings.targets.values()
+        in_flight = sum(service.requests_in_flight(life.incarnation) for service in services)
         await life.process.kill()
         await life.process.output_drained()
         life.die()

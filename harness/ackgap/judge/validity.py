@@ -27,8 +27,6 @@ def validity(case: Case) -> Iterator[Finding]:
     """Yield an `inconclusive` finding for each reason for which the run proves nothing."""
     history = case.history
     yield from _empty(case)
-    for planned in case.schedule.faults:
-        yield from _struck(case, planned)
     for event in history.of(ClientGaveUp):
         yield _inconclusive(
             "client_gave_up",
@@ -36,6 +34,8 @@ def validity(case: Case) -> Iterator[Finding]:
             "what it did; give its client a longer timeout",
             event.seq,
         )
+    for planned in case.schedule.faults:
+        yield from _struck(case, planned)
     for text in case.expectation.nondeterministic:
         yield _inconclusive("nondeterministic", f"two undisturbed runs differ: {text}")
     yield from _surroundings(case)

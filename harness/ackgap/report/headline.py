@@ -68,7 +68,7 @@ def headline(run: Run) -> str:
     if red:
         undisturbed = [group for group in red if not group.example.schedule.faults]
         disturbed = [group for group in red if group.example.schedule.faults]
-        return plain(_red(overview, _most_telling(disturbed or undisturbed)))
+        return plain(_red(overview, _most_telling(disturbed or undisturbed, len(overview.variants))))
     counts = overview.counts
     proven = len(run.cells) - counts.get(VerdictKind.INCONCLUSIVE, 0)
     if not proven:
@@ -192,10 +192,10 @@ def _extent(overview: Overview, group: FindingGroup) -> str:
     return f" in {len(variants)} of {total} variants" if len(variants) < total else f" in all {total} variants"
 
 
-def _most_telling(groups: list[FindingGroup]) -> FindingGroup:
-    """Of the worst kind, the group that shows a difference between variants says more than one that never changes."""
+def _most_telling(groups: list[FindingGroup], variants: int) -> FindingGroup:
+    """Of the worst kind, a difference between variants says more than what never changes; then the most cells count."""
     worst = [group for group in groups if group.kind is groups[0].kind]
-    return min(worst, key=lambda group: (len(_variants(group.results)), -len(group.results)))
+    return min(worst, key=lambda group: (len(_variants(group.results)) == variants, -len(group.results)))
 
 
 def _variants(results: tuple[CellResult, ...]) -> set[str]:

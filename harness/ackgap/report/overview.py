@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 from ackgap.model.boundary import BoundaryKind, Phase
 from ackgap.model.expectation import Expectation
@@ -180,8 +179,14 @@ class Overview:
         return counted
 
     def shown_axes(self, limit: int) -> tuple[str, ...]:
-        """Return the axes in which verdicts differ, without the least influential ones if columns exceed a limit."""
+        """Return the axes in which verdicts differ, without the least influential ones if columns exceed a limit.
+
+        Where that would put different verdicts into one column although every variant has room for its own, all
+        axes that vary are shown.
+        """
         axes = [axis for axis in self.varied if self.influence[axis]]
+        if len(self.variants) <= limit and self._hides_something(axes):
+            return self.varied
         while axes and self._column_count(axes) > limit:
             axes.remove(min(axes, key=lambda axis: self.influence[axis]))
         return tuple(axes)
@@ -204,23 +209,34 @@ class Overview:
         """How many cells have each verdict, from worst to best."""
         return self.run.matrix.counts()
 
-    def groups(self, *colours: Colour) -> tuple[FindingGroup, ...]:
-        """Return the findings of those colours, worst first, then by how many cells have them."""
-        collected: dict[tuple[VerdictKind, str], list[tuple[Finding, CellResult]]] = {}
+    def groups(self, *colours: Colour, by_cause: bool = False) -> tuple[FindingGroup, ...]:
+        """Return the findings of those colours, worst first, then by how many cells have them.
+
+        Args:
+            colours: Of verdicts.
+            by_cause: Keep those apart in which the worker did something else.
+        """
+        collected: dict[tuple[VerdictKind, str, str], list[tuple[Finding, CellResult]]] = {}
         for result in self.run.cells:
             for finding in _findings(result):
                 if finding.kind is not None and finding.kind.colour in colours:
-                    collected.setdefault((finding.kind, finding.operation), []).append((finding, result))
+                    cause = finding.attribution.worker if by_cause and finding.attribution is not None else ""
+                    collected.setdefault((finding.kind, finding.operation, cause), []).append((finding, result))
         groups = []
-        for (kind, operation), members in collected.items():
+        for (kind, operation, _), members in collected.items():
             # The cell nearest to the effect tells the story best; an undisturbed run at fault outranks all of them.
             members.sort(key=lambda member: _telling(member[1], operation))
             results = tuple(result for _, result in members)
             groups.append(FindingGroup(kind=kind, operation=operation, finding=members[0][0], results=results))
         return tuple(sorted(groups, key=lambda group: (SEVERITY.index(group.kind), -len(group.results))))
 
+    def _hides_something(self, axes: Sequence[str]) -> bool:
+        columns = self.columns(axes)
+        found = (self.at(row, column) for row in self.rows for column in columns)
+        return any(merged is not None and merged.mixed for merged in found)
+
     def _column_count(self, axes: Iterable[str]) -> int:
-        return prod(len({variant[axis] for variant in self.variants}) for axis in axes)
+        return len({tuple(variant[axis] for axis in axes) for variant in self.variants})
 
 
 def _findings(result: CellResult) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ def summary_markdown(run: Run) -> str:
     if run.cells:
         counts = " · ".join(f"{GLYPHS[kind]} {kind.words} **{count}**" for kind, count in overview.counts.items())
         lines += ["", counts, "", *_matrix(overview)]
-    groups = overview.groups(Colour.RED, Colour.GREY)
+    groups = overview.groups(Colour.RED, Colour.GREY, by_cause=True)
     if groups:
         lines += ["", "### Findings", ""]
         for group in groups[:_MOST_GROUPS]:

@@ -59,7 +59,7 @@ def print_run(console: Console, run: Run, *, width: int = 80) -> None:
             console.print(Text(sentence, style=_QUIET))
     if run.cells:
         console.print(Group(Text(""), render_matrix(run, width=width), Text(""), _chips(overview)))
-    for group in overview.groups(Colour.RED, Colour.GREY):
+    for group in overview.groups(Colour.RED, Colour.GREY, by_cause=True):
         _print_finding(console, run, group)
     amber = [_amber_line(group) for group in overview.groups(Colour.AMBER)]
     if amber:

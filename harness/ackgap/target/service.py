@@ -176,9 +176,15 @@ class TargetService:
             return 0
         return sum(connection.incarnation == incarnation for connection in self._cell.connections)
 
-    def requests_in_flight(self) -> int:
-        """Return how many requests are being worked on."""
-        return self._cell.in_flight if self._cell else 0
+    def requests_in_flight(self, incarnation: int | None = None) -> int:
+        """Return how many requests are being worked on, of one life or of all."""
+        if self._cell is None:
+            return 0
+        return sum(
+            connection.busy
+            for connection in self._cell.connections
+            if incarnation is None or connection.incarnation == incarnation
+        )
 
     async def stop(self) -> None:
         """Drop all connections and give the port back."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from itertools import count
-from typing import Any, Callable
 
 from . import surroundings
 from .channel import Channel
 from .config import Config
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 __all__ = ["Announcer", "Call", "DurableWrite"]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 from .announcer import Announcer
 from .channel import Channel
 from .config import Config
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 __all__ = ["start"]
 

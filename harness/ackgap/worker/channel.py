@@ -12,11 +12,13 @@ import json
 import os
 import select
 import sys
-from contextlib import suppress
 from itertools import count
-from typing import Any, Callable
 
 from . import surroundings
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 __all__ = ["HARNESS_GONE", "Channel"]
 
@@ -50,7 +52,7 @@ class Channel:
         self._ids = count(1)
         self._parked: dict[int, Callable[[], object]] = {}
         self._told: set[str] = set()
-        self._socket: Any = None
+        self._descriptor = -1
         self._inode: tuple[int, int] | None = None
         self._unread = b""
         self._reader: _Reader | None = None
@@ -68,8 +70,10 @@ class Channel:
         except OSError:
             connection.close()
             return False
-        status = os.fstat(connection.fileno())
-        self._socket, self._inode, self._unread = connection, (status.st_dev, status.st_ino), b""
+        # A plain descriptor: Python 3.9 crashes over a socket that is closed for it at the very end of the interpreter.
+        self._descriptor = connection.detach()
+        status = os.fstat(self._descriptor)
+        self._inode, self._unread = (status.st_dev, status.st_ino), b""
         self._send(self._greeting())
         return True
 
@@ -135,56 +139,60 @@ class Channel:
             message["id"] = number
             self._send(message)
             if self._reader is None and not sys.is_finalizing():
-                with suppress(RuntimeError):  # too late in the life of the interpreter for another thread
-                    self._reader = _Reader(self._socket, self._read)
+                self._reader = _Reader(self._descriptor, self._read)
+                try:
+                    self._reader.start()
+                except RuntimeError:  # too late in the life of the interpreter for another thread
+                    self._reader = None
         return number
 
     def _send(self, message: Message) -> None:
         if not self._is_ours():
-            self._reopen()
+            self._reader = None
+            if not self.open():
+                self._end()
+        line = memoryview(json.dumps(message).encode() + b"\n")
         try:
-            self._socket.sendall(json.dumps(message).encode() + b"\n")
+            while line:
+                line = line[os.write(self._descriptor, line) :]
         except OSError:
             self._end()
 
     def _is_ours(self) -> bool:
         """Whether the descriptor is still this connection's: a process that turns into a daemon closes all it finds."""
         try:
-            status = os.fstat(self._socket.fileno())
+            status = os.fstat(self._descriptor)
         except OSError:
             return False
         return (status.st_dev, status.st_ino) == self._inode
 
-    def _reopen(self) -> None:
-        self._socket.detach()
-        self._reader = None
-        if not self.open():
-            self._end()
-
-    def _read(self, connection: Any) -> bool:
-        """Take in what has arrived and wake those it is for; return False if the connection is no longer in use."""
+    def _read(self, reader: _Reader | None) -> bool:
+        """Take in what has arrived and wake those it is for; return False if somebody else reads by now."""
+        if reader is not self._reader:
+            return False
         try:
-            data = connection.recv(_READ_BYTES)
+            data = os.read(self._descriptor, _READ_BYTES)
         except OSError:
             data = b""
-        if connection is not self._socket:
-            return False
         if not data:
             self._end()
         *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
             wake = self._parked.pop(json.loads(line).get("id"), None)
             if wake is not None:
-                with suppress(RuntimeError):  # its event loop is closed, or it has been woken otherwise
+                try:
                     wake()
+                except RuntimeError:
+                    pass  # its event loop is closed, or it has been woken otherwise
         return True
 
     def _read_until(self, number: int) -> None:
+        self._reader = None
         poll = select.poll()
-        poll.register(self._socket.fileno(), select.POLLIN)
+        poll.register(self._descriptor, select.POLLIN)
         while number in self._parked:
             poll.poll()
-            self._read(self._socket)
+            self._read(None)
 
     def _end(self) -> None:
         os._exit(HARNESS_GONE)
@@ -213,21 +221,34 @@ class Channel:
         if self._reader is not None:
             self._reader.forget()
             self._reader = None
-        self._socket.close()
+        if self._is_ours():
+            os.close(self._descriptor)
         if not self.open():
             self._end()
 
 
 class _Reader:
-    """A thread that reads a connection until it is told to stop."""
+    """A thread that reads a connection until it is told to stop.
 
-    def __init__(self, connection: Any, read: Callable[[Any], bool]) -> None:
-        self._connection = connection
+    Args:
+        descriptor: Of the connection.
+        read: Takes in what has arrived, and returns whether to go on.
+    """
+
+    def __init__(self, descriptor: int, read: Callable[[_Reader], bool]) -> None:
+        self._descriptor = descriptor
         self._read = read
         self._wakeup = os.pipe()
         self._native_id = 0
         self._started = _thread.allocate_lock()
         self._started.acquire()
+
+    def start(self) -> None:
+        """Start the thread.
+
+        Raises:
+            RuntimeError: The interpreter is about to end.
+        """
         _thread.start_new_thread(self._run, ())
 
     def stop(self, limit_s: float) -> None:
@@ -244,21 +265,23 @@ class _Reader:
     def forget(self) -> None:
         """Close what the thread was woken by."""
         for descriptor in self._wakeup:
-            with suppress(OSError):
+            try:
                 os.close(descriptor)
+            except OSError:
+                pass
 
     def _run(self) -> None:
         self._native_id = _thread.get_native_id()
         self._started.release()
         wakeup = self._wakeup[0]
         poll = select.poll()
-        poll.register(self._connection.fileno(), select.POLLIN)
+        poll.register(self._descriptor, select.POLLIN)
         poll.register(wakeup, select.POLLIN)
         # Waiting and reading are apart, so that this thread takes nothing off the connection that it cannot pass on:
         # when the interpreter ends it is frozen in `poll`, and whoever still stands reads for itself.
         while True:
             ready = [descriptor for descriptor, _ in poll.poll()]
-            if wakeup in ready or not self._read(self._connection):
+            if wakeup in ready or not self._read(self):
                 return
 
 

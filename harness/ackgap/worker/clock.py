@@ -10,9 +10,12 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from typing import Any, Callable
 
 from .replacement import Replacement
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 __all__ = ["move"]
 

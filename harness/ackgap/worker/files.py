@@ -13,11 +13,14 @@ import io
 import os
 import stat
 import sys
-from typing import Any
 
 from . import names
 from .announcer import Announcer
 from .replacement import Replacement, around
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["hook_open", "hook_rename", "hook_shutil", "hook_tempfile"]
 

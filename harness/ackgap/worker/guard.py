@@ -11,11 +11,14 @@ import errno
 import fnmatch
 import os
 import sys
-from typing import Any, Callable
 
 from . import names
 from .announcer import Announcer
 from .replacement import around
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 __all__ = ["hook_socket", "watch"]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
 
 from .announcer import Announcer, Call
 from .replacement import around
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["hook_http_client", "hook_urllib3"]
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
 
 from .announcer import Announcer
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["HOOKS", "PostImportFinder", "install"]
 

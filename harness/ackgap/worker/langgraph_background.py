@@ -6,11 +6,14 @@ the supervisor can order them once it knows what has been asked for.
 
 from __future__ import annotations
 
-from typing import Any
 
 from . import langgraph_savers, langgraph_tasks
 from .announcer import Announcer
 from .replacement import around
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["hook_executors", "hook_loop"]
 

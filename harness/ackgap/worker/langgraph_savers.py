@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
 
 from . import langgraph_tasks
 from .announcer import Announcer
 from .names import word
 from .replacement import around
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["hook_savers", "is_durable"]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["file_name", "is_below", "is_journal", "path_of_descriptor", "remember_temporary", "word"]
 

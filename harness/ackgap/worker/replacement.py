@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any, Callable
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 __all__ = ["Replacement", "around"]
 
@@ -43,8 +45,10 @@ class Replacement:
 def around(original: Any, function: Callable[..., Any]) -> Any:
     """Return a Python function in the place of another one, with its name, documentation and signature."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        with suppress(AttributeError):
+        try:
             setattr(function, name, getattr(original, name))
+        except AttributeError:
+            pass
     function.__dict__.update(getattr(original, "__dict__", {}))
     function.__wrapped__ = original  # type: ignore[attr-defined]
     return function

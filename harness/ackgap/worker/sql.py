@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Callable
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Callable
 
 __all__ = ["DML", "is_done_already", "savepoint", "split", "verb", "writes"]
 

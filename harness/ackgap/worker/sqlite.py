@@ -11,12 +11,15 @@ import contextvars
 import os
 import sys
 from contextlib import suppress
-from typing import Any
 
 from . import sql
 from .announcer import Announcer
 from .names import file_name
 from .replacement import Replacement, around
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["hook_aiosqlite", "hook_sqlite"]
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import _thread
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["blocks_loop", "running_asyncio_loop", "running_trio", "thread_name"]
 
