@@ -1,6 +1,7 @@
 """A life after a long downtime sees the time that its targets see."""
 
 import json
+import sys
 import time
 
 import pytest
@@ -17,7 +18,8 @@ def moved(supervisor):
 def test_every_wall_clock_of_python_moves_and_the_hello_says_so(moved):
     out = moved.run(
         """
-        import datetime, email.utils, json, logging, time
+        import datetime, email.utils, json, logging, time, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
         now, utc = datetime.datetime.now, datetime.timezone.utc
         class Mine(datetime.datetime): pass
         moments = {
@@ -111,3 +113,16 @@ def test_the_clock_of_a_first_life_is_left_alone(supervisor):
     assert kind == "builtin_function_or_method"
     assert abs(float(moment) - time.time()) < 30
     assert supervisor.of_type("hello")[0]["clock_moved"] is False
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="deprecated in Python 3.12")
+def test_utcnow_still_warns_where_it_is_called(moved):
+    moved.run(
+        """
+        import datetime, warnings
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            datetime.datetime.utcnow()
+        assert seen[0].category is DeprecationWarning and seen[0].filename == __file__
+        """
+    )

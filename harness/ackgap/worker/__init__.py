@@ -3,7 +3,8 @@
 A Python worker is started with the directory `path` of this room in front of its `PYTHONPATH`. The `sitecustomize` in
 it loads this room by its location, under the name `_ackgap_worker`, so that it works in an interpreter in which ackgap
 is not installed and shadows no module of the user's; then it hands over to the next `sitecustomize` on the path.
-Everything here keeps to what Python 3.9 has at run time.
+Everything here keeps to what Python 3.9 has at run time, and imports little: `typing` and
+`contextlib` would take longer than all the rest (`TYPE_CHECKING = False` is what type checkers take for true).
 
 The protocol
 ------------

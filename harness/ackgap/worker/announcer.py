@@ -13,7 +13,7 @@ from . import surroundings
 from .channel import Channel
 from .config import Config
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 

@@ -9,7 +9,7 @@ from .announcer import Announcer
 from .channel import Channel
 from .config import Config
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import _socket
 import _thread
-import json
 import os
 import select
 import sys
 from itertools import count
 
-from . import surroundings
+from . import codec, surroundings
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
+
+    Message = dict[str, Any]
 
 __all__ = ["HARNESS_GONE", "Channel"]
 
@@ -28,8 +29,6 @@ HARNESS_GONE = 70
 _READ_BYTES = 1 << 16
 _FORK_WAIT_S = 0.05
 _SIGNAL_CHECK_S = 0.05
-
-Message = dict[str, Any]
 
 
 class Channel:
@@ -151,7 +150,7 @@ class Channel:
             self._reader = None
             if not self.open():
                 self._end()
-        line = memoryview(json.dumps(message).encode() + b"\n")
+        line = memoryview(codec.encode(message))
         try:
             while line:
                 line = line[os.write(self._descriptor, line) :]
@@ -178,9 +177,9 @@ class Channel:
             self._end()
         *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
-            wake = self._parked.pop(json.loads(line).get("id"), None)
+            wake = self._parked.pop(codec.decode(line.decode()).get("id"), None)
             if wake is not None:
-                try:
+                try:  # noqa: SIM105
                     wake()
                 except RuntimeError:
                     pass  # its event loop is closed, or it has been woken otherwise
@@ -265,7 +264,7 @@ class _Reader:
     def forget(self) -> None:
         """Close what the thread was woken by."""
         for descriptor in self._wakeup:
-            try:
+            try:  # noqa: SIM105
                 os.close(descriptor)
             except OSError:
                 pass

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+from . import codec
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -43,6 +44,6 @@ class Config:
             ValueError: The text is not the configuration of a cell.
         """
         try:
-            return cls(json.loads(text or "{}"))
+            return cls(codec.decode(text or "{}"))
         except (AttributeError, TypeError) as error:
             raise ValueError(f"not a configuration: {error}") from error

@@ -18,7 +18,7 @@ from . import names
 from .announcer import Announcer
 from .replacement import Replacement, around
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import _socket
 import errno
-import fnmatch
 import os
 import sys
 
@@ -16,7 +15,7 @@ from . import names
 from .announcer import Announcer
 from .replacement import around
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
@@ -118,9 +117,10 @@ class _Egress:
 
     def _may_reach(self, name: str, host: str, port: Any) -> bool:
         keys = {name, host, f"{name}:{port}", f"{host}:{port}"}
+        from fnmatch import fnmatchcase
+
         allowed = any(
-            fnmatch.fnmatchcase(key, pattern)
-            or (port is None and fnmatch.fnmatchcase(name, pattern.rpartition(":")[0]))
+            fnmatchcase(key, pattern) or (port is None and fnmatchcase(name, pattern.rpartition(":")[0]))
             for pattern in self._allowed
             for key in keys
         )
@@ -189,7 +189,11 @@ class _Outside:
             return True
         if path.endswith((".pyc", "/__pycache__")) or "/__pycache__/" in path:
             return True
-        return any(fnmatch.fnmatchcase(path, glob) for glob in self._allowed)
+        if not self._allowed:
+            return False
+        from fnmatch import fnmatchcase
+
+        return any(fnmatchcase(path, glob) for glob in self._allowed)
 
 
 def _host_text(host: Any) -> str:

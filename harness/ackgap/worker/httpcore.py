@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-
 from .announcer import Announcer, Call
 from .replacement import around
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 from .announcer import Announcer
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -67,6 +66,8 @@ class PostImportFinder:
         room, function = HOOKS[name]
         self._done.add(name)
         try:
+            from importlib import import_module
+
             getattr(import_module(f"{__package__}.{room}"), function)(module, self._announcer)
         except Exception as error:
             self._announcer.trouble(f"{name} could not be hooked", error)

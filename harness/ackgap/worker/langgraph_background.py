@@ -6,12 +6,11 @@ the supervisor can order them once it knows what has been asked for.
 
 from __future__ import annotations
 
-
 from . import langgraph_savers, langgraph_tasks
 from .announcer import Announcer
 from .replacement import around
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

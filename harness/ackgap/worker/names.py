@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["file_name", "is_below", "is_journal", "path_of_descriptor", "remember_temporary", "word"]
 
-_UNUSABLE = re.compile(r"[\s@,;#]+")
-_UUID = re.compile(r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}")
-_TEMPORARY = re.compile(r"tmp[a-z0-9_]{8}")
-_LOG = re.compile(r"\.log(\.[^/]*)?$", re.IGNORECASE)
+_UNUSABLE = r"[\s@,;#]+"
+_UUID = r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}"
+_TEMPORARY = r"tmp[a-z0-9_]{8}"
+_LOG = r"(?i)\.log(\.[^/]*)?$"
 
 _made_up: dict[str, None] = {}
 _MADE_UP_LIMIT = 4096
@@ -22,7 +21,9 @@ _MADE_UP_LIMIT = 4096
 
 def word(text: object) -> str:
     """Return a text as a part of a boundary's name, which has no white space and none of `@ , ; #`."""
-    return _UNUSABLE.sub("_", str(text)) or "_"
+    import re
+
+    return re.sub(_UNUSABLE, "_", str(text)) or "_"
 
 
 def remember_temporary(part: str) -> None:
@@ -37,12 +38,14 @@ def file_name(path: str) -> str:
 
     A name with a random part of `tempfile`'s, or with this process's id, is `tmp`; a UUID reads `uuid`.
     """
+    import re
+
     name = os.path.basename(path)
-    if _TEMPORARY.search(name) or any(part in name for part in tuple(_made_up)):
+    if re.search(_TEMPORARY, name) or any(part in name for part in tuple(_made_up)):
         return "tmp"
     if re.search(rf"(?<!\d){os.getpid()}(?!\d)", name):
         return "tmp"
-    return word(_UUID.sub("uuid", name))
+    return word(re.sub(_UUID, "uuid", name))
 
 
 def is_below(path: str, directory: str) -> bool:
@@ -56,7 +59,9 @@ def is_journal(path: str, workspace: str) -> bool:
         is_below(path, workspace) or is_below(os.path.realpath(path), os.path.realpath(workspace))
     ):
         return False
-    return not (path.endswith(".pyc") or "/__pycache__/" in path or _LOG.search(path))
+    import re
+
+    return not (path.endswith(".pyc") or "/__pycache__/" in path or re.search(_LOG, path))
 
 
 def path_of_descriptor(descriptor: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
@@ -45,7 +44,7 @@ class Replacement:
 def around(original: Any, function: Callable[..., Any]) -> Any:
     """Return a Python function in the place of another one, with its name, documentation and signature."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        try:
+        try:  # noqa: SIM105
             setattr(function, name, getattr(original, name))
         except AttributeError:
             pass

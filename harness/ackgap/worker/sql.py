@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Callable
+
+    Ask = Callable[..., Any]
 
 __all__ = ["DML", "is_done_already", "savepoint", "split", "verb", "writes"]
 
@@ -31,8 +33,6 @@ _ADD_COLUMN = re.compile(
 )
 _SAVEPOINT = re.compile(rf"(?:SAVEPOINT|RELEASE(?:\s+SAVEPOINT)?)\s+{_QUOTED}", re.IGNORECASE)
 _WRITES_AFTER_WITH = re.compile(r"\b(?:INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
-
-Ask = Callable[..., Any]
 
 
 def verb(statement: str) -> str:

@@ -17,7 +17,7 @@ from .announcer import Announcer
 from .names import file_name
 from .replacement import Replacement, around
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import _thread
 import sys
 
-TYPE_CHECKING = False  # as in `typing`, whose import costs as much as everything else here together
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,0 +1,234 @@
+"""The nursery: a Python that has imported the worker's third-party modules once, and forks for each life.
+
+It runs in the worker's interpreter, imports nothing of the user's own code, and holds no client, engine or thread. A
+life forked from it gets arguments, environment, working directory, streams, signal dispositions and exit handlers of a
+fresh interpreter. It is started by ackgap alone, never by a worker:
+
+    nursery <- {"import": [names]}                          -> {"ready": true, "threads": n, "missing": [names]}
+    nursery <- {"run": argv, "directory", "env"} + 1 fd     -> {"pid": n}, and later {"exit": n, "status": returncode}
+
+Messages are a length of four bytes and JSON; the descriptor becomes standard output and error of the life.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+
+__all__ = ["main"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(descriptor: int, room: str) -> None:
+    """Serve requests until the other end hangs up.
+
+    Args:
+        descriptor: Of the socket to ackgap.
+        room: Directory of the injector's modules.
+    """
+    channel = socket.socket(fileno=descriptor)
+    prctl = _prctl()
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(ended, False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    children: set[int] = set()
+    while True:
+        readable, _, _ = select.select([channel, ended], [], [])
+        if ended in readable:
+            _forget(ended)
+            _report_ended(channel, children)
+        if channel not in readable:
+            continue
+        message, descriptors = _receive(channel)
+        if message is None:
+            return
+        if "import" in message:
+            missing = _import(message["import"])
+            gc.collect()
+            gc.freeze()
+            _send(channel, {"ready": True, "threads": _threads(), "missing": missing})
+            continue
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.close(ended)
+            os.close(wake)
+            channel.close()
+            _become(message, descriptors[0], room, prctl)
+        for received in descriptors:
+            os.close(received)
+        children.add(pid)
+        _send(channel, {"pid": pid})
+
+
+def _become(message, descriptor, room, prctl):  # type: ignore[no-untyped-def]
+    """Turn this process into a life; it does not return."""
+    status = 1
+    try:
+        os.setsid()
+        if prctl is not None:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        for number in (nothing, descriptor):
+            if number > 2:
+                os.close(number)
+        os.chdir(message["directory"])
+        os.environ.clear()
+        os.environ.update(message["env"])
+        _forget_caches()
+        _start_injector(room)
+        status = _run(message["run"])
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        _end(status)
+
+
+def _run(argv):  # type: ignore[no-untyped-def]
+    """Run a script as `python script` does and return the exit status."""
+    script = argv[0]
+    sys.argv = list(argv)
+    sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
+    main_module = type(sys)("__main__")
+    main_module.__file__ = script
+    main_module.__builtins__ = __import__("builtins")
+    sys.modules["__main__"] = main_module
+    try:
+        with open(script, "rb") as file:
+            code = compile(file.read(), script, "exec", dont_inherit=True)
+        exec(code, main_module.__dict__)  # noqa: S102 - this is what running a script is
+    except SystemExit as end:
+        if end.code is None:
+            return 0
+        if isinstance(end.code, int):
+            return end.code
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(status):  # type: ignore[no-untyped-def]
+    """End as an interpreter does: threads are joined, exit handlers run, streams are flushed."""
+    try:
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            threading._shutdown()
+        import atexit
+
+        atexit._run_exitfuncs()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            status = status or 120
+    os._exit(status & 0xFF)
+
+
+def _start_injector(room):  # type: ignore[no-untyped-def]
+    if not os.environ.get("ACKGAP_CHANNEL"):
+        return
+    package = type(sys)("_ackgap_worker")
+    package.__path__ = [room]
+    sys.modules["_ackgap_worker"] = package
+    try:
+        from _ackgap_worker import bootstrap  # type: ignore[import-not-found]
+
+        bootstrap.start(os.environ)
+    except Exception:
+        pass  # as in a fresh interpreter: the user's worker runs on
+
+
+def _forget_caches() -> None:
+    """Forget what modules remembered of the nursery's own environment."""
+    tempfile = sys.modules.get("tempfile")
+    if tempfile is not None:
+        tempfile.tempdir = None  # type: ignore[attr-defined]
+        tempfile._name_sequence = None  # type: ignore[attr-defined]
+    time = sys.modules.get("time")
+    if time is not None:
+        time.tzset()
+    importlib.invalidate_caches()
+
+
+def _import(names):  # type: ignore[no-untyped-def]
+    missing = []
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException:
+            missing.append(name)
+    return missing
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        threading = sys.modules.get("threading")
+        return threading.active_count() if threading is not None else 1
+
+
+def _prctl():  # type: ignore[no-untyped-def]
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    return ctypes.CDLL(None).prctl
+
+
+def _forget(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def _report_ended(channel, children):  # type: ignore[no-untyped-def]
+    for pid in list(children):
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            children.discard(pid)
+            _send(channel, {"exit": pid, "status": os.waitstatus_to_exitcode(status)})
+
+
+def _send(channel, message):  # type: ignore[no-untyped-def]
+    text = json.dumps(message).encode()
+    channel.sendall(struct.pack(">I", len(text)) + text)
+
+
+def _receive(channel):  # type: ignore[no-untyped-def]
+    head, descriptors, _, _ = socket.recv_fds(channel, 4, 4)
+    if not head:
+        return None, []
+    size = struct.unpack(">I", head + _exactly(channel, 4 - len(head)))[0]
+    return json.loads(_exactly(channel, size)), descriptors
+
+
+def _exactly(channel, size):  # type: ignore[no-untyped-def]
+    data = b""
+    while len(data) < size:
+        part = channel.recv(size - len(data))
+        if not part:
+            raise SystemExit
+        data += part
+    return data
