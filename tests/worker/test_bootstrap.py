@@ -14,6 +14,10 @@ OTHER_PYTHONS = sorted(
     if tuple(int(part) for part in python.parents[1].name.split(".")[:2]) >= (3, 9)
 )
 
+EACH_PYTHON = pytest.mark.parametrize(
+    "python", OTHER_PYTHONS or [pytest.param("", marks=pytest.mark.skip("no other interpreter"))]
+)
+
 
 def test_a_worker_says_hello_before_its_code_runs(supervisor):
     supervisor.run("print('ran')")
@@ -68,6 +72,91 @@ def test_no_module_of_the_user_is_shadowed(supervisor):
     assert out == f"True True True {supervisor.workspace.parent}\n"
 
 
+def stand_in(supervisor, name, code):
+    """Put a module in front of the library's own of that name."""
+    path = supervisor.workspace.parent / name
+    path.parent.mkdir(parents=True)
+    path.write_text(code)
+    for directory in (path.parent, *path.parent.parents):
+        if directory == supervisor.workspace.parent:
+            return
+        (directory / "__init__.py").touch()
+
+
+def test_a_library_whose_private_names_have_moved_is_reported_and_works(supervisor):
+    stand_in(supervisor, "aiosqlite/core.py", "works = True\n")
+    stand_in(supervisor, "httpcore/_sync/http11.py", "class HTTP11Connection: pass\nworks = True\n")
+    stand_in(supervisor, "langgraph/pregel/_executor.py", "works = True\n")
+    code = """
+        import importlib
+        for name in ("aiosqlite.core", "httpcore._sync.http11", "langgraph.pregel._executor"):
+            module = importlib.import_module(name)
+            print(module.works, module.__spec__.loader.__dict__.keys() & {"exec_module"})
+    """
+    worker = supervisor.start(code)
+    assert worker.communicate(timeout=20) == ("True set()\n" * 3, "")
+    troubles = [one["text"] for one in supervisor.of_type("trouble")]
+    assert [text.partition(" ")[0] for text in troubles] == [
+        "aiosqlite.core",
+        "httpcore._sync.http11",
+        "langgraph.pregel._executor",
+    ]
+
+
+@EACH_PYTHON
+def test_savers_are_hooked_in_any_python(supervisor, python):
+    stand_in(
+        supervisor,
+        "langgraph/checkpoint/base.py",
+        """
+from typing import Generic, TypeVar
+V = TypeVar("V")
+class BaseCheckpointSaver(Generic[V]):
+    def put(self, config, checkpoint, metadata, new_versions): raise NotImplementedError
+    def put_writes(self, config, writes, task_id, task_path=""): raise NotImplementedError
+    async def aput(self, config, checkpoint, metadata, new_versions): raise NotImplementedError
+    async def aput_writes(self, config, writes, task_id, task_path=""): raise NotImplementedError
+class Early(BaseCheckpointSaver[int]):
+    def put(self, config, checkpoint, metadata, new_versions): return "put"
+""",
+    )
+    supervisor.run(
+        """
+        import asyncio
+        from langgraph.checkpoint.base import BaseCheckpointSaver, Early
+
+        class Late(Early):
+            async def aput_writes(self, config, writes, task_id, task_path=""): return "aput_writes"
+
+        config = {"configurable": {"checkpoint_ns": ""}}
+        assert Late().put(config, {}, {"source": "loop", "step": 3}, {}) == "put"
+        call = Late().aput_writes(config, [("x", 1)], "id", task_path="~__pregel_pull, node")
+        assert asyncio.run(call) == "aput_writes"
+        """,
+        python=python,
+    )
+    assert supervisor.said() == [
+        "committing langgraph.put.step3",
+        "committed langgraph.put.step3",
+        "committing langgraph.put_writes.node",
+        "committed langgraph.put_writes.node",
+    ]
+
+
+def test_an_exception_in_an_import_is_the_users_to_see(supervisor):
+    stand_in(supervisor, "aiosqlite/core.py", "1 / 0\n")
+    out = supervisor.run(
+        """
+        for attempt in range(2):
+            try:
+                import aiosqlite.core
+            except ZeroDivisionError as error:
+                print("seen", "_ackgap" not in repr(error.__traceback__.tb_frame))
+        """
+    )
+    assert out == "seen True\n" * 2
+
+
 def test_ackgap_itself_is_not_imported(supervisor):
     out = supervisor.run("import sys; print([name for name in sys.modules if name.startswith('ackgap')])")
     assert out == "[]\n"
@@ -85,7 +174,7 @@ def test_libraries_are_not_imported_before_the_user_imports_them(supervisor):
     assert out == without.stdout
 
 
-@pytest.mark.parametrize("python", OTHER_PYTHONS or [pytest.param("", marks=pytest.mark.skip("no other interpreter"))])
+@EACH_PYTHON
 def test_it_works_in_an_interpreter_without_ackgap(supervisor, service, python):
     out = supervisor.run(
         """

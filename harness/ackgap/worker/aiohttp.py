@@ -24,12 +24,9 @@ def hook_aiohttp(module: Any, announcer: Announcer) -> None:
     bodies = _UnreadBodies()
 
     async def send_request(self: Any, conn: Any, *args: Any, **kwargs: Any) -> Any:
-        port = self.url.port or (443 if self.url.scheme == "https" else 80)
-        call = announcer.call(str(self.url.host), port, str(self.method), str(self.url.raw_path_qs))
+        call = _call(announcer, self, conn)
         if call is None:
             return await send(self, conn, *args, **kwargs)
-        address = conn.transport.get_extra_info("sockname") if conn.transport is not None else None
-        call.local_port = address[1] if isinstance(address, tuple) else None
         await call.at_async("sending")
         answer = await send(self, conn, *args, **kwargs)
         answer._ackgap_call = call
@@ -52,6 +49,20 @@ def hook_aiohttp(module: Any, announcer: Announcer) -> None:
     for name in _READERS:
         if name in vars(reader):
             setattr(reader, name, _reading(getattr(reader, name), bodies))
+
+
+def _call(announcer: Announcer, request: Any, connection: Any) -> Call | None:
+    try:
+        url = request.url
+        port = url.port or (443 if url.scheme == "https" else 80)
+        call = announcer.call(str(url.host), port, str(request.method), str(url.raw_path_qs))
+        if call is not None and connection.transport is not None:
+            address = connection.transport.get_extra_info("sockname")
+            call.local_port = address[1] if isinstance(address, tuple) else None
+        return call
+    except Exception as error:
+        announcer.trouble("a request of aiohttp could not be understood", error)
+        return None
 
 
 class _UnreadBodies:

@@ -65,6 +65,10 @@ def start(environment: Mapping[str, str]) -> Announcer | None:
     for what, reason in troubles:
         announcer.trouble(what, reason)
     _hook(announcer)
+    if environment.get("ACKGAP_REPORT_MODULES"):
+        from . import modules
+
+        modules.report_at_exit(channel)
     return announcer
 
 

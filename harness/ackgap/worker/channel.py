@@ -52,6 +52,7 @@ class Channel:
         self._parked: dict[int, Callable[[], object]] = {}
         self._told: set[str] = set()
         self._descriptor = -1
+        self._pid = 0
         self._inode: tuple[int, int] | None = None
         self._unread = b""
         self._reader: _Reader | None = None
@@ -72,6 +73,7 @@ class Channel:
         # A plain descriptor: Python 3.9 crashes over a socket that is closed for it at the very end of the interpreter.
         self._descriptor = connection.detach()
         status = os.fstat(self._descriptor)
+        self._pid = os.getpid()
         self._inode, self._unread = (status.st_dev, status.st_ino), b""
         self._send(self._greeting())
         return True
@@ -158,7 +160,12 @@ class Channel:
             self._end()
 
     def _is_ours(self) -> bool:
-        """Whether the descriptor is still this connection's: a process that turns into a daemon closes all it finds."""
+        """Whether the connection is still this process's own.
+
+        A process that turns into a daemon closes all descriptors it finds, and C code forks without telling Python.
+        """
+        if os.getpid() != self._pid:
+            return False
         try:
             status = os.fstat(self._descriptor)
         except OSError:
@@ -220,6 +227,7 @@ class Channel:
         if self._reader is not None:
             self._reader.forget()
             self._reader = None
+        self._pid = os.getpid()
         if self._is_ours():
             os.close(self._descriptor)
         if not self.open():

@@ -39,7 +39,11 @@ def hook_open(announcer: Announcer) -> None:
 def hook_rename(announcer: Announcer) -> None:
     """Announce `os.replace` and `os.rename`, and with them `Path.replace`, `Path.rename` and `shutil.move`."""
     for name in ("replace", "rename"):
-        setattr(os, name, Replacement(getattr(os, name), _renamer(announcer, getattr(os, name)), "os"))
+        original = getattr(os, name)
+        replacement = Replacement(original, _renamer(announcer, original), "os")
+        if original in os.supports_dir_fd:
+            os.supports_dir_fd.add(replacement)
+        setattr(os, name, replacement)
 
 
 def hook_shutil(module: Any, announcer: Announcer) -> None:

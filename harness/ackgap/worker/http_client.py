@@ -24,12 +24,8 @@ def hook_http_client(module: Any, announcer: Announcer) -> None:
         return putrequest(self, method, url, *args, **kwargs)
 
     def send(self: Any, *args: Any, **kwargs: Any) -> Any:
-        method, url = getattr(self, "_ackgap_request", ("", "/"))
-        tunnel = getattr(self, "_tunnel_host", None)
-        host, port = (tunnel, getattr(self, "_tunnel_port", None)) if tunnel else (self.host, self.port)
-        self._ackgap_call = call = announcer.call(str(host), int(port or 0), str(method), str(url))
+        self._ackgap_call = call = _call(announcer, self)
         if call is not None:
-            call.local_port = _local_port(self.sock)
             call.at("sending")
         return endheaders(self, *args, **kwargs)
 
@@ -66,6 +62,21 @@ def hook_urllib3(module: Any, announcer: Announcer) -> None:  # noqa: ARG001
             call.at("returned")
 
     module.HTTPResponse.read_chunked = around(original, read_chunked)
+
+
+def _call(announcer: Announcer, connection: Any) -> Call | None:
+    try:
+        method, url = getattr(connection, "_ackgap_request", ("", "/"))
+        host, port = getattr(connection, "_tunnel_host", None), getattr(connection, "_tunnel_port", None)
+        if not host:
+            host, port = connection.host, connection.port
+        call = announcer.call(str(host), int(port or 0), str(method), str(url))
+    except Exception as error:
+        announcer.trouble("a request of http.client could not be understood", error)
+        return None
+    if call is not None:
+        call.local_port = _local_port(connection.sock)
+    return call
 
 
 def _reading(original: Any) -> Any:

@@ -71,6 +71,14 @@ def hook_async(module: Any, announcer: Announcer) -> None:
 
 
 def _call(announcer: Announcer, connection: Any, request: Any) -> Call | None:
+    try:
+        return _call_to_target(announcer, connection, request)
+    except Exception as error:
+        announcer.trouble("a request of httpcore could not be understood", error)
+        return None
+
+
+def _call_to_target(announcer: Announcer, connection: Any, request: Any) -> Call | None:
     url = request.url
     port = url.port or (443 if url.scheme == b"https" else 80)
     call = announcer.call(_text(url.host), port, _text(request.method), _text(url.target))

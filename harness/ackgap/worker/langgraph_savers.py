@@ -27,13 +27,19 @@ _PUSH = re.compile(r"~__pregel_push, (\d+)")
 def hook_savers(module: Any, announcer: Announcer) -> None:
     """Announce the writes of each class of saver, those that exist and those that will."""
     base = module.BaseCheckpointSaver
-    original = base.__init_subclass__
+    own = vars(base).get("__init_subclass__")
     # By the names of the base class, which is how the engine calls a saver, whatever a saver calls its parameters.
     signatures = {name: inspect.signature(getattr(base, name)) for name in _METHODS}
 
     def init_subclass(cls: Any, /, **kwargs: Any) -> None:
-        original.__func__(cls, **kwargs)
-        _hook_class(cls, announcer, signatures)
+        if own is None:
+            super(base, cls).__init_subclass__(**kwargs)
+        else:
+            own.__get__(None, cls)(**kwargs)
+        try:
+            _hook_class(cls, announcer, signatures)
+        except Exception as error:
+            announcer.trouble(f"the saver {cls.__name__} could not be hooked", error)
 
     base.__init_subclass__ = classmethod(init_subclass)
     known = list(base.__subclasses__())

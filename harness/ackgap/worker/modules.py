@@ -9,21 +9,28 @@ import atexit
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from .channel import Channel
+
 __all__ = ["report_at_exit"]
 
 
-def report_at_exit(announcer):  # type: ignore[no-untyped-def]
+def report_at_exit(channel: Channel) -> None:
     """Report when the interpreter ends; the user's exit handlers were registered later and have run by then."""
     process = os.getpid()
 
     def report() -> None:
         if os.getpid() == process:
-            announcer.tell({"type": "modules", "names": third_party(sys.modules)})
+            channel.tell({"type": "modules", "names": " ".join(third_party(sys.modules))})
 
     atexit.register(report)
 
 
-def third_party(modules):  # type: ignore[no-untyped-def]
+def third_party(modules: Mapping[str, ModuleType]) -> list[str]:
     """Return the names of modules that come from the interpreter or an installed distribution, in import order."""
     import sysconfig
 

@@ -22,6 +22,12 @@ import socket
 import struct
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Message = dict[str, Any]
+
 __all__ = ["main"]
 
 _PR_SET_PDEATHSIG = 1
@@ -43,7 +49,8 @@ def main(descriptor: int, room: str) -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     children: set[int] = set()
     while True:
-        readable, _, _ = select.select([channel, ended], [], [])
+        waited_for: list[Any] = [channel, ended]
+        readable, _, _ = select.select(waited_for, [], [])
         if ended in readable:
             _forget(ended)
             _report_ended(channel, children)
@@ -72,7 +79,7 @@ def main(descriptor: int, room: str) -> None:
         _send(channel, {"pid": pid})
 
 
-def _become(message, descriptor, room, prctl):  # type: ignore[no-untyped-def]
+def _become(message: Message, descriptor: int, room: str, prctl: Any) -> None:
     """Turn this process into a life; it does not return."""
     status = 1
     try:
@@ -98,14 +105,14 @@ def _become(message, descriptor, room, prctl):  # type: ignore[no-untyped-def]
         _end(status)
 
 
-def _run(argv):  # type: ignore[no-untyped-def]
+def _run(argv: list[str]) -> int:
     """Run a script as `python script` does and return the exit status."""
     script = argv[0]
     sys.argv = list(argv)
     sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
     main_module = type(sys)("__main__")
     main_module.__file__ = script
-    main_module.__builtins__ = __import__("builtins")
+    main_module.__dict__["__builtins__"] = __import__("builtins")
     sys.modules["__main__"] = main_module
     try:
         with open(script, "rb") as file:
@@ -124,7 +131,7 @@ def _run(argv):  # type: ignore[no-untyped-def]
     return 0
 
 
-def _end(status):  # type: ignore[no-untyped-def]
+def _end(status: int) -> None:
     """End as an interpreter does: threads are joined, exit handlers run, streams are flushed."""
     try:
         threading = sys.modules.get("threading")
@@ -143,7 +150,7 @@ def _end(status):  # type: ignore[no-untyped-def]
     os._exit(status & 0xFF)
 
 
-def _start_injector(room):  # type: ignore[no-untyped-def]
+def _start_injector(room: str) -> None:
     if not os.environ.get("ACKGAP_CHANNEL"):
         return
     package = type(sys)("_ackgap_worker")
@@ -169,7 +176,7 @@ def _forget_caches() -> None:
     importlib.invalidate_caches()
 
 
-def _import(names):  # type: ignore[no-untyped-def]
+def _import(names: list[str]) -> list[str]:
     missing = []
     for name in names:
         try:
@@ -187,7 +194,7 @@ def _threads() -> int:
         return threading.active_count() if threading is not None else 1
 
 
-def _prctl():  # type: ignore[no-untyped-def]
+def _prctl() -> Any:
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
@@ -203,7 +210,7 @@ def _forget(descriptor: int) -> None:
         pass
 
 
-def _report_ended(channel, children):  # type: ignore[no-untyped-def]
+def _report_ended(channel: socket.socket, children: set[int]) -> None:
     for pid in list(children):
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
@@ -211,12 +218,12 @@ def _report_ended(channel, children):  # type: ignore[no-untyped-def]
             _send(channel, {"exit": pid, "status": os.waitstatus_to_exitcode(status)})
 
 
-def _send(channel, message):  # type: ignore[no-untyped-def]
+def _send(channel: socket.socket, message: Message) -> None:
     text = json.dumps(message).encode()
     channel.sendall(struct.pack(">I", len(text)) + text)
 
 
-def _receive(channel):  # type: ignore[no-untyped-def]
+def _receive(channel: socket.socket) -> tuple[Message | None, list[int]]:
     head, descriptors, _, _ = socket.recv_fds(channel, 4, 4)
     if not head:
         return None, []
@@ -224,7 +231,7 @@ def _receive(channel):  # type: ignore[no-untyped-def]
     return json.loads(_exactly(channel, size)), descriptors
 
 
-def _exactly(channel, size):  # type: ignore[no-untyped-def]
+def _exactly(channel: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
         part = channel.recv(size - len(data))
