@@ -194,6 +194,7 @@ class Session:
         jobs: How many slots.
         network: `auto`, `isolated` or `host`.
         command: How the run was started, for a reader to repeat it.
+        warm: Fork Python lives from a warm parent.
     """
 
     def __init__(
@@ -207,6 +208,7 @@ class Session:
         jobs: int | None = None,
         network: str = "auto",
         command: str = "",
+        warm: bool = False,
     ) -> None:
         self._source = source
         self._scenario = scenario
@@ -216,6 +218,7 @@ class Session:
         self._jobs = jobs
         self._network = network
         self._command = command
+        self._warm = warm
         self._expectations: dict[str, Expectation] = {}
         self._schedules: dict[str, Schedule] = {}
         self._finished = 0
@@ -232,7 +235,12 @@ class Session:
         check_platform()
         check_requirements(self._scenario)
         campaign = Campaign(
-            self._scenario, selection=self._selection, listener=self, jobs=self._jobs, network=self._network
+            self._scenario,
+            selection=self._selection,
+            listener=self,
+            jobs=self._jobs,
+            network=self._network,
+            warm=self._warm,
         )
         set_aside(self._directory)
         with RunWriter(self._directory) as writer:

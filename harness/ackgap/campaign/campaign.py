@@ -103,6 +103,8 @@ class Campaign:
         listener: Told of everything as it comes.
         jobs: How many slots; None takes one for each core.
         network: `auto`, `isolated` or `host`.
+        warm: Fork Python lives from a parent that has imported their third-party modules once. The first probe of
+            each variant starts plainly all the same, so that the second is checked against it.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class Campaign:
         listener: Listener,
         jobs: int | None = None,
         network: str = "auto",
+        warm: bool = False,
     ) -> None:
         self._scenario = scenario
         self._selection = selection
@@ -125,6 +128,8 @@ class Campaign:
         self._waiting: deque[Task] = deque()
         self._cells = 0
         self._known = 0
+        self._warm = warm
+        self._modules: tuple[str, ...] = ()
 
     def run(self) -> None:
         """Run until every cell has its verdict.
@@ -210,10 +215,17 @@ class Campaign:
         while self._waiting or running:
             while self._waiting and len(running) < self._jobs + 1:
                 task = self._waiting.popleft()
-                running[_submit(pool, task)] = task
+                running[_submit(pool, self._warmed(task))] = task
             done, _ = wait(list(running), timeout=1.0, return_when=FIRST_COMPLETED)
             for future in done:
                 self._take(running.pop(future), future)
+
+    def _warmed(self, task: Task) -> Task:
+        """Return the task as it is to be run, once the modules that a warm parent imports are known."""
+        kind, order, expectation = task
+        if not self._warm or not self._modules or (kind == "probe" and order.drift == 0):
+            return task
+        return (kind, replace(order, warm=self._modules), expectation)
 
     def _take(self, task: Task, future: Future[CellResult | RawRun]) -> None:
         kind, order, _ = task
@@ -225,6 +237,7 @@ class Campaign:
         else:
             column = next(column for column in self._columns if column.variant == order.variant)
             column.probes[order.drift] = outcome
+            self._modules = self._modules or outcome.modules
             if len(column.probes) == 2:
                 self._plan_cells(column)
 

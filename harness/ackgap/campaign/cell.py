@@ -34,6 +34,7 @@ class RawRun:
     history: History
     hold_outcome: str
     duration_s: float
+    modules: tuple[str, ...] = ()
 
 
 def run_raw(order: Order) -> RawRun:
@@ -43,8 +44,14 @@ def run_raw(order: Order) -> RawRun:
         AckgapError: The run could not be made.
     """
     began_s = time.monotonic()
-    history, outcome = run_order(order)
-    return RawRun(order=order, history=history, hold_outcome=outcome, duration_s=time.monotonic() - began_s)
+    finished = run_order(order)
+    return RawRun(
+        order=order,
+        history=finished.history,
+        hold_outcome=finished.hold_outcome,
+        duration_s=time.monotonic() - began_s,
+        modules=finished.modules,
+    )
 
 
 def run_cell(task: CellTask, watch: Callable[[Event], None] | None = None) -> CellResult:
@@ -54,8 +61,8 @@ def run_cell(task: CellTask, watch: Callable[[Event], None] | None = None) -> Ce
         AckgapError: The cell could not be run.
     """
     began_s = time.monotonic()
-    history, _ = run_order(task.order, watch)
-    return judged(task.order, task.expectation, history, time.monotonic() - began_s)
+    finished = run_order(task.order, watch)
+    return judged(task.order, task.expectation, finished.history, time.monotonic() - began_s)
 
 
 def judged(order: Order, expectation: Expectation, history: History, duration_s: float) -> CellResult:

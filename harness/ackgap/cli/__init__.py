@@ -102,6 +102,11 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="what makes the exit status non-zero: verdicts, or red, amber, inconclusive, never "
         "(default: red,inconclusive)",
     )
+    how.add_argument(
+        "--warm",
+        action="store_true",
+        help="fork Python workers from a parent that has imported their installed modules once; several times faster",
+    )
     how.add_argument("--quiet", action="store_true", help="no progress, only the matrix")
     how.add_argument("--expected", metavar="FILE", help="exit 0 if and only if the verdicts equal those in FILE")
     how.add_argument("--write-expected", metavar="FILE", help="write the verdicts to FILE")

@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
         display=progress,
         jobs=options.jobs,
         network=options.network,
+        warm=options.warm,
         command=shlex.join(["ackgap", *sys.argv[1:]]),
     )
     try:

@@ -83,6 +83,15 @@ class Channel:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.path.unlink(missing_ok=True)
 
+    async def hear_out(self, incarnation: int, *, limit_s: float = 2.0) -> None:
+        """Read what the processes of a life have said before they died."""
+        tasks = [
+            task for connection, task in self._connections.items() if connection.incarnation == incarnation and task
+        ]
+        if tasks:
+            await asyncio.wait(tasks, timeout=limit_s)
+            await asyncio.sleep(0)
+
     async def drain(self, incarnation: int) -> None:
         """Cut off every process of a life that is dead."""
         for connection in list(self._connections):

@@ -27,6 +27,7 @@ __all__ = [
     "parent_of_orphans_is_us",
     "processes_with_environment",
     "signal_all",
+    "spare",
 ]
 
 _PR_SET_PDEATHSIG = 1
@@ -34,6 +35,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform.startswith("linux")
 _libc = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 _we_are_subreaper = False
+_spared: set[int] = set()
 
 
 def become_subreaper() -> bool:
@@ -61,7 +63,12 @@ def die_with_parent() -> Callable[[], None] | None:
     return before_exec
 
 
-def descendants(root: int) -> list[int]:
+def spare(pid: int) -> None:
+    """Take a process of ours out of what cells are said to have started; its own children stay in."""
+    _spared.add(pid)
+
+
+def descendants(root: int, *, with_spared: bool = False) -> list[int]:
     """Return the process ids below `root`, parents first; zombies that nobody has reaped are among them."""
     found: list[int] = []
     if _LINUX:
@@ -70,7 +77,7 @@ def descendants(root: int) -> list[int]:
             children = _children(queue.pop())
             found.extend(children)
             queue.extend(children)
-        return found
+        return found if with_spared else [pid for pid in found if pid not in _spared]
     with contextlib.suppress(psutil.Error):
         found = [child.pid for child in psutil.Process(root).children(recursive=True)]
     return found

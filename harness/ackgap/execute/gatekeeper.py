@@ -54,6 +54,7 @@ class Gatekeeper:
         self._hold = hold
         self._lives: dict[int, Life] = {}
         self._told: set[str] = set()
+        self.modules: tuple[str, ...] = ()
 
     def admit(self, life: Life) -> None:
         """A life is about to begin."""
@@ -130,6 +131,8 @@ class Gatekeeper:
             )
         elif kind == "outside":
             self._once(f"outside {message['path']}", WroteOutside, life, path=message["path"])
+        elif kind == "modules":
+            self.modules = max(self.modules, tuple(str(message["names"]).split()), key=len)
         elif kind == "trouble":
             self._once(f"trouble {message['text']}", Note, life, code="injector_trouble", text=str(message["text"]))
 

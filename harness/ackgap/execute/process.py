@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ackgap.errors import ProbeFailed
 from ackgap.execute import containment
+from ackgap.execute.nursery import Nursery
 
 __all__ = ["TOKEN_VARIABLE", "WorkerProcess"]
 
@@ -38,28 +39,53 @@ class WorkerProcess:
         self._output_limit_bytes = output_bytes
         self._line = bytearray()
         self._in_doubt_when = re.compile(in_doubt_when) if in_doubt_when else None
-        self._popen: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
+        self._return_code: int | None = None
         self._exited = asyncio.Event()
         self._output_ended = asyncio.Event()
         self._siblings: frozenset[int] = frozenset()
         self.in_doubt_text: str | None = None
 
-    def start(self, command: Sequence[str], *, directory: Path, env: Mapping[str, str]) -> int:
+    def start(
+        self, command: Sequence[str], *, directory: Path, env: Mapping[str, str], nursery: Nursery | None = None
+    ) -> int:
         """Start it in a session of its own and return its process id.
+
+        Args:
+            command: Argument vector.
+            directory: Where it runs.
+            env: Its whole environment.
+            nursery: Fork it there instead of starting a program.
 
         Raises:
             ProbeFailed: The program does not exist or cannot be started.
+            NurseryUnfit: The nursery has died.
         """
-        assert self._popen is None, "a WorkerProcess is started once"
+        assert self._pid is None, "a WorkerProcess is started once"
+        reading, writing = os.pipe()
+        try:
+            if nursery is not None:
+                self._pid = nursery.fork(command, directory=directory, env=env, output=writing, ended=self._ended)
+            else:
+                self._pid = self._start_program(command, directory, env, writing)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        self._watch_output(reading)
+        return self._pid
+
+    def _start_program(self, command: Sequence[str], directory: Path, env: Mapping[str, str], output: int) -> int:
         program = shutil.which(command[0], path=env.get("PATH")) or str(directory / command[0])
         try:
-            self._popen = subprocess.Popen(
+            popen = subprocess.Popen(
                 [program, *command[1:]],
                 executable=program,
                 cwd=directory,
                 env=dict(env),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=containment.die_with_parent(),  # noqa: PLW1509 - one prctl call, nothing that needs a lock
@@ -70,15 +96,14 @@ class WorkerProcess:
                 where=" ".join(command),
                 next_step="check the command; it runs in a copy of the worker's directory",
             ) from error
-        self._watch_exit()
-        self._watch_output()
-        return self._popen.pid
+        self._watch_exit(popen)
+        return popen.pid
 
     @property
     def pid(self) -> int:
         """Process id of the worker's main process."""
-        assert self._popen is not None
-        return self._popen.pid
+        assert self._pid is not None
+        return self._pid
 
     @property
     def exited(self) -> asyncio.Event:
@@ -88,14 +113,12 @@ class WorkerProcess:
     @property
     def exit_code(self) -> int | None:
         """What the main process exited with; None while it runs or where a signal ended it."""
-        code = None if self._popen is None else self._popen.returncode
-        return code if code is not None and code >= 0 else None
+        return self._return_code if self._return_code is not None and self._return_code >= 0 else None
 
     @property
     def signal(self) -> int | None:
         """The signal that ended the main process, if one did."""
-        code = None if self._popen is None else self._popen.returncode
-        return -code if code is not None and code < 0 else None
+        return -self._return_code if self._return_code is not None and self._return_code < 0 else None
 
     @property
     def output_tail(self) -> str:
@@ -123,7 +146,7 @@ class WorkerProcess:
 
     async def kill(self) -> int:
         """SIGKILL all of it, wait until it is gone, and return how many processes outlived the main one."""
-        outlived = 1 if self._popen is not None and self._popen.poll() is None else 0
+        outlived = 0 if self._exited.is_set() else 1
         killed = containment.kill_all(self.pids, not_reaped_here=self._siblings | {self.pid})
         await asyncio.wait_for(self._exited.wait(), 10)
         with contextlib.suppress(TimeoutError):
@@ -143,10 +166,12 @@ class WorkerProcess:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), limit_s)
 
-    def _watch_exit(self) -> None:
-        assert self._popen is not None
+    def _ended(self, return_code: int) -> None:
+        self._return_code = return_code
+        self._exited.set()
+
+    def _watch_exit(self, popen: subprocess.Popen[bytes]) -> None:
         loop = asyncio.get_running_loop()
-        popen = self._popen
         if hasattr(os, "pidfd_open"):
             with contextlib.suppress(OSError):
                 descriptor = os.pidfd_open(popen.pid)
@@ -154,25 +179,20 @@ class WorkerProcess:
                 def ended() -> None:
                     loop.remove_reader(descriptor)
                     os.close(descriptor)
-                    popen.wait()
-                    self._exited.set()
+                    self._ended(popen.wait())
 
                 loop.add_reader(descriptor, ended)
                 return
 
         def wait() -> None:
-            popen.wait()
+            return_code = popen.wait()
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._exited.set)
+                loop.call_soon_threadsafe(self._ended, return_code)
 
         threading.Thread(target=wait, daemon=True, name="ackgap-wait").start()
 
-    def _watch_output(self) -> None:
-        assert self._popen is not None
-        assert self._popen.stdout is not None
+    def _watch_output(self, descriptor: int) -> None:
         loop = asyncio.get_running_loop()
-        stream = self._popen.stdout
-        descriptor = stream.fileno()
         os.set_blocking(descriptor, False)
 
         def readable() -> None:
@@ -184,7 +204,7 @@ class WorkerProcess:
                 data = b""
             if not data:
                 loop.remove_reader(descriptor)
-                stream.close()
+                os.close(descriptor)
                 self._output_ended.set()
                 return
             self._keep(data)

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import Synchronized
@@ -20,13 +20,14 @@ from pathlib import Path
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, isolation, workspace
+from ackgap.execute.nursery import Nursery
 from ackgap.execute.supervisor import Order, Supervisor, Surroundings
 from ackgap.execute.witness import NameWitness
 from ackgap.model.event import Event
 from ackgap.model.history import History
 from ackgap.target.service import TargetService
 
-__all__ = ["SlotSpec", "close_slot", "open_slot", "run_order"]
+__all__ = ["Finished", "SlotSpec", "close_slot", "open_slot", "run_order"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,21 @@ class SlotSpec:
     external_state: tuple[Path, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What came of an order.
+
+    Attributes:
+        history: What happened.
+        hold_outcome: What a hold proof showed, empty without one.
+        modules: Third-party modules that a Python worker had imported by the end of an undisturbed run.
+    """
+
+    history: History
+    hold_outcome: str
+    modules: tuple[str, ...]
+
+
 class _Slot:
     def __init__(self, spec: SlotSpec, number: int) -> None:
         self._spec = spec
@@ -55,6 +71,7 @@ class _Slot:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._loop = asyncio.new_event_loop()
         self._targets = {name: TargetService(name) for name in spec.target_names}
+        self._nurseries: dict[tuple[str, tuple[str, ...]], Nursery] = {}
         self._witness = NameWitness() if spec.isolated else None
         self._loop.run_until_complete(self._listen())
         self._outside = (
@@ -67,7 +84,7 @@ class _Slot:
         if self._witness is not None:
             await self._witness.listen()
 
-    def run(self, order: Order, watch: Callable[[Event], None] | None) -> tuple[History, str]:
+    def run(self, order: Order, watch: Callable[[Event], None] | None) -> Finished:
         supervisor = Supervisor(
             order,
             Surroundings(
@@ -76,11 +93,18 @@ class _Slot:
                 run_token=self._spec.run_token,
                 outside=self._outside,
                 witness=self._witness,
+                nursery_for=self._nursery_for,
             ),
             watch=watch,
         )
         history = self._loop.run_until_complete(supervisor.run())
-        return history, supervisor.hold_outcome
+        return Finished(history=history, hold_outcome=supervisor.hold_outcome, modules=supervisor.modules)
+
+    def _nursery_for(self, python: str, modules: tuple[str, ...], env: Mapping[str, str]) -> Nursery:
+        key = (python, modules)
+        if key not in self._nurseries:
+            self._nurseries[key] = Nursery(python, modules, env)
+        return self._nurseries[key]
 
 
 _slot: _Slot | None = None
@@ -111,8 +135,8 @@ def open_slot(spec: SlotSpec, numbers: Synchronized[int]) -> None:
     _slot = _Slot(spec, number)
 
 
-def run_order(order: Order, watch: Callable[[Event], None] | None = None) -> tuple[History, str]:
-    """Run one cell in this process's slot; return its history, and what a hold proof showed.
+def run_order(order: Order, watch: Callable[[Event], None] | None = None) -> Finished:
+    """Run one cell in this process's slot.
 
     Raises:
         AckgapError: The cell could not be run.
@@ -123,7 +147,7 @@ def run_order(order: Order, watch: Callable[[Event], None] | None = None) -> tup
 
 def close_slot() -> None:
     """Kill whatever this process's cells have left."""
-    containment.kill_all(lambda: containment.descendants(os.getpid()), limit_s=5)
+    containment.kill_all(lambda: containment.descendants(os.getpid(), with_spared=True), limit_s=5)
 
 
 def _end_now(_number: int, _frame: object) -> None:

@@ -28,6 +28,7 @@ from ackgap.execute.channel import Channel
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.hold import HoldObservation
 from ackgap.execute.life import Life, fill
+from ackgap.execute.nursery import Nursery, NurseryUnfit, interpreter_of
 from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
@@ -73,6 +74,7 @@ class Surroundings:
         outside: State that lies outside the cell, saved before the run.
         guard_egress: Refuse connections to other machines inside Python workers.
         witness: Sees which hosts are asked for, where the slot has a network of its own.
+        nursery_for: Returns the slot's nursery for an interpreter, modules and an environment.
     """
 
     directory: Path
@@ -81,6 +83,7 @@ class Surroundings:
     outside: workspace.OutsideState | None = None
     guard_egress: bool = True
     witness: NameWitness | None = None
+    nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str]], Nursery] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +95,7 @@ class Order:
         drift: How far the model's wording is moved from the first probe's.
         probe: The undisturbed run: a life that fails is not restarted.
         hold: What to hold, in a run that proves a mode.
+        warm: Third-party modules that a warm parent imports before it forks the lives; none starts them plainly.
     """
 
     scenario: Scenario
@@ -101,6 +105,7 @@ class Order:
     drift: int = 0
     probe: bool = False
     hold: HoldProof | None = None
+    warm: tuple[str, ...] = ()
 
 
 class Supervisor:
@@ -163,6 +168,11 @@ class Supervisor:
         return self._recorder.history()
 
     @property
+    def modules(self) -> tuple[str, ...]:
+        """Third-party modules that the worker had imported by the end of an undisturbed run."""
+        return self._gatekeeper.modules
+
+    @property
     def hold_outcome(self) -> str:
         """What the hold proof showed: `waits`, `goes_on`, or empty."""
         return self._hold.outcome if self._hold else ""
@@ -215,6 +225,8 @@ class Supervisor:
         if self._spec.python_injector:
             env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_INJECTOR_PATH), env.get("PYTHONPATH", "")]))
             env["ACKGAP_CHANNEL"] = str(self._channel.path)
+            if self._order.probe and not self._order.warm:
+                env["ACKGAP_REPORT_MODULES"] = "1"
             env["ACKGAP_CONFIG"] = json.dumps(
                 {
                     "workspace": str(self._directory),
@@ -283,7 +295,7 @@ class Supervisor:
         self._gatekeeper.admit(life)
         command = self._command(incarnation)
         digest = self._store.digest()
-        pid = process.start(command, directory=self._directory, env=self._environment(life.token))
+        pid = self._start_process(life, command)
         self._lives.append(life)
         alive = frozenset(other.process.pid for other in self._lives if not other.dead)
         for other in self._lives:
@@ -297,6 +309,27 @@ class Supervisor:
             store_digest=digest,
         )
         return life
+
+    def _start_process(self, life: Life, command: tuple[str, ...]) -> int:
+        env = self._environment(life.token)
+        python = interpreter_of(command)
+        if self._order.warm and self._surroundings.nursery_for is not None and python is not None:
+            nursery = self._surroundings.nursery_for(python, self._order.warm, self._nursery_environment())
+            try:
+                nursery.check(command, clock_offset_s=self._clock.offset_s)
+                return life.process.start(command, directory=self._directory, env=env, nursery=nursery)
+            except NurseryUnfit as reason:
+                self._recorder.record(
+                    Note, code="started_plainly", text=f"not from a warm parent: {reason}", incarnation=life.incarnation
+                )
+        return life.process.start(command, directory=self._directory, env=env)
+
+    def _nursery_environment(self) -> dict[str, str]:
+        """Return the environment under which third-party modules are imported: that of no life and no variant."""
+        names = self._placeholders()
+        env = {name: value for name, value in os.environ.items() if not name.startswith("ACKGAP_")}
+        env.update({name: fill(value, names) for name, value in self._spec.env.items()})
+        return {**env, "ACKGAP_RUN": self._surroundings.run_token}
 
     async def _live(self, life: Life) -> str:
         """Wait until the life is over, paused, finished by the user's own command, or out of time; say which."""
@@ -341,6 +374,7 @@ class Supervisor:
         in_flight = sum(service.requests_in_flight(life.incarnation) for service in services)
         await life.process.kill()
         await life.process.output_drained()
+        await self._channel.hear_out(life.incarnation)
         life.die()
         await self._drain(life)
         self._recorder.record(
