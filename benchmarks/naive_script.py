@@ -27,7 +27,7 @@ from pathlib import Path
 from ackgap.campaign.campaign import wants_isolation, with_pool
 from ackgap.campaign.cell import CellTask, run_cell
 from ackgap.execute.ground import clear_ground, prepare_ground
-from ackgap.execute.supervisor import Order
+from ackgap.execute.order import Order
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import VerdictKind

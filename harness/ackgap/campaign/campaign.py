@@ -22,8 +22,8 @@ from ackgap.campaign.probe import check_probe, check_state, expectation_of
 from ackgap.errors import HarnessFailed, ProbeFailed
 from ackgap.execute.ground import Ground, clear_ground, prepare_ground
 from ackgap.execute.isolation import can_isolate
+from ackgap.execute.order import Order
 from ackgap.execute.slot import SlotSpec, open_slot
-from ackgap.execute.supervisor import Order
 from ackgap.execute.workspace import OutsideState
 from ackgap.model.event import EgressAttempted
 from ackgap.model.expectation import Expectation

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ackgap.execute.order import Order
 from ackgap.execute.slot import run_order
-from ackgap.execute.supervisor import Order
 from ackgap.judge import judge
 from ackgap.model.event import Event
 from ackgap.model.expectation import Expectation

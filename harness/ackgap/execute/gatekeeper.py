@@ -131,6 +131,8 @@ class Gatekeeper:
             )
         elif kind == "outside":
             self._once(f"outside {message['path']}", WroteOutside, life, path=message["path"])
+        elif kind == "failed":
+            life.turnstile.land((connection.pid, int(message["op"])))
         elif kind == "modules":
             self.modules = max(self.modules, tuple(str(message["names"]).split()), key=len)
         elif kind == "trouble":

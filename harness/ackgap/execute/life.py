@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
 
 from ackgap.execute.process import WorkerProcess
 from ackgap.execute.turnstile import Turnstile, Write
 from ackgap.model.boundary import BoundaryKind
 from ackgap.model.schedule import Fault
 
-__all__ = ["Life", "fill"]
+__all__ = ["Life"]
 
 
 class Life:
@@ -85,10 +84,3 @@ class Life:
         self.frozen_at = None
         self.paused.clear()
         self.freed.set()
-
-
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """Fill `{tickets.url}` and the like; braces that name nothing are left as they are."""
-    for name, value in values.items():
-        text = text.replace("{" + name + "}", value)
-    return text

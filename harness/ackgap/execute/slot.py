@@ -21,7 +21,8 @@ from pathlib import Path
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, isolation, workspace
 from ackgap.execute.nursery import Nursery
-from ackgap.execute.supervisor import Order, Supervisor, Surroundings
+from ackgap.execute.order import Order, Surroundings
+from ackgap.execute.supervisor import Supervisor
 from ackgap.execute.witness import NameWitness
 from ackgap.model.event import Event
 from ackgap.model.history import History

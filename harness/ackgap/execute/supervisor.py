@@ -12,27 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import shlex
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 
-from ackgap.errors import HarnessFailed
 from ackgap.execute import workspace
 from ackgap.execute.channel import Channel
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.hold import HoldObservation
-from ackgap.execute.life import Life, fill
-from ackgap.execute.nursery import Nursery, NurseryUnfit, interpreter_of
-from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
+from ackgap.execute.launch import Launch
+from ackgap.execute.life import Life
+from ackgap.execute.order import Order, Surroundings
+from ackgap.execute.process import WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
-from ackgap.execute.witness import NameWitness
 from ackgap.model.boundary import BoundaryKind
 from ackgap.model.event import (
     CheckReported,
@@ -47,65 +41,14 @@ from ackgap.model.event import (
     WorkFinished,
 )
 from ackgap.model.history import History
-from ackgap.model.matrix import Variant
-from ackgap.model.schedule import FaultKind, Schedule
-from ackgap.scenario.scenario import AxisValue, HoldProof, Scenario
+from ackgap.model.schedule import FaultKind
 from ackgap.target.clock import VirtualClock
 from ackgap.target.ledger import Numbering
-from ackgap.target.profile import Profile
-from ackgap.target.service import TargetService
 
-__all__ = ["Order", "Supervisor", "Surroundings"]
+__all__ = ["Supervisor"]
 
-_INJECTOR_PATH = Path(__file__).parent.parent / "worker" / "path"
 _POLL_S = 0.25
-_CHECK_LIMIT_S = 60.0
 _IN_DOUBT_EXIT_LIMIT_S = 3.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a slot lends to a cell: the same paths and addresses from cell to cell.
-
-    Attributes:
-        directory: The cell's directory is `work` in it, its scratch directory `tmp`, its channel `c`.
-        targets: Services by the scenario's names for them, listening.
-        run_token: In the environment of every process of the run, to find orphans by.
-        outside: State that lies outside the cell, saved before the run.
-        guard_egress: Refuse connections to other machines inside Python workers.
-        witness: Sees which hosts are asked for, where the slot has a network of its own.
-        nursery_for: Returns the slot's nursery for an interpreter, modules and an environment.
-    """
-
-    directory: Path
-    targets: Mapping[str, TargetService]
-    run_token: str
-    outside: workspace.OutsideState | None = None
-    guard_egress: bool = True
-    witness: NameWitness | None = None
-    nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str]], Nursery] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Which cell to run, and how.
-
-    Attributes:
-        profiles: Profile of each target.
-        drift: How far the model's wording is moved from the first probe's.
-        probe: The undisturbed run: a life that fails is not restarted.
-        hold: What to hold, in a run that proves a mode.
-        warm: Third-party modules that a warm parent imports before it forks the lives; none starts them plainly.
-    """
-
-    scenario: Scenario
-    variant: Variant
-    schedule: Schedule
-    profiles: Mapping[str, Profile]
-    drift: int = 0
-    probe: bool = False
-    hold: HoldProof | None = None
-    warm: tuple[str, ...] = ()
 
 
 class Supervisor:
@@ -124,26 +67,20 @@ class Supervisor:
         self._spec = order.scenario.worker
         self._limits = order.scenario.limits
         self._surroundings = surroundings
-        self._values: tuple[AxisValue, ...] = order.scenario.values_of(order.variant)
-        self._directory = surroundings.directory / "work"
-        self._scratch = surroundings.directory / "tmp"
+        self._launch = Launch(order, surroundings)
         self._recorder = HistoryRecorder(watch)
         self._clock = VirtualClock()
-        self._store = DurableStore(self._directory, patterns=self._spec.store, outside=self._spec.external_state)
+        self._store = DurableStore(surroundings.work, patterns=self._spec.store, outside=self._spec.external_state)
         self._hold = HoldObservation(order.hold) if order.hold else None
         self._gatekeeper = Gatekeeper(
             recorder=self._recorder,
             store=self._store,
-            targets={
-                f"{host}:{service.port}": service
-                for service in surroundings.targets.values()
-                for host in ("127.0.0.1", "localhost")
-            },
+            targets={address: surroundings.targets[name] for address, name in surroundings.by_address().items()},
             strike=self._strike,
             hold=self._hold,
         )
         self._channel = Channel(
-            surroundings.directory / "c",
+            surroundings.channel,
             life_of=self._gatekeeper.life_of,
             greeted=self._gatekeeper.greeted,
             announced=self._gatekeeper.announced,
@@ -182,11 +119,11 @@ class Supervisor:
     def _prepare(self) -> None:
         if self._surroundings.outside is not None:
             self._surroundings.outside.restore()
-        workspace.fresh_copy(self._spec.directory, self._directory, limit_bytes=self._limits.copy_bytes)
-        workspace.fresh_copy(None, self._scratch, limit_bytes=0)
-        if self._spec.reset is not None:
-            self._reset(self._spec.reset)
-        protections = {name: chosen for value in self._values for name, chosen in value.protections.items()}
+        workspace.fresh_copy(self._spec.directory, self._surroundings.work, limit_bytes=self._limits.copy_bytes)
+        workspace.fresh_copy(None, self._surroundings.scratch, limit_bytes=0)
+        self._launch.reset()
+        values = self._order.scenario.values_of(self._order.variant)
+        protections = {name: chosen for value in values for name, chosen in value.protections.items()}
         numbers = Numbering()
         for target in self._order.scenario.targets:
             profile = self._order.profiles[target.name]
@@ -201,64 +138,6 @@ class Supervisor:
                 drift=self._order.drift,
                 numbers=numbers,
             )
-
-    def _reset(self, command: tuple[str, ...]) -> None:
-        done = subprocess.run(
-            command, cwd=self._spec.directory, capture_output=True, text=True, timeout=_CHECK_LIMIT_S, check=False
-        )
-        if done.returncode != 0:
-            raise HarnessFailed(
-                f"the reset command failed with exit status {done.returncode}: {(done.stderr or done.stdout)[-300:]}",
-                where=shlex.join(command),
-                next_step="it has to succeed before every cell; run it by hand to see why it does not",
-            )
-
-    def _environment(self, token: str) -> dict[str, str]:
-        names = self._placeholders()
-        env = {name: value for name, value in os.environ.items() if not name.startswith("ACKGAP_")}
-        env.update({name: fill(value, names) for name, value in self._spec.env.items()})
-        for value in self._values:
-            env.update({name: fill(text, names) for name, text in value.env.items()})
-        env["TMPDIR"] = str(self._scratch)
-        env["ACKGAP_RUN"] = self._surroundings.run_token
-        env[TOKEN_VARIABLE] = token
-        if self._spec.python_injector:
-            env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_INJECTOR_PATH), env.get("PYTHONPATH", "")]))
-            env["ACKGAP_CHANNEL"] = str(self._channel.path)
-            if self._order.probe and not self._order.warm:
-                env["ACKGAP_REPORT_MODULES"] = "1"
-            env["ACKGAP_CONFIG"] = json.dumps(
-                {
-                    "workspace": str(self._directory),
-                    "targets": {
-                        f"{host}:{service.port}": name
-                        for name, service in self._surroundings.targets.items()
-                        for host in ("127.0.0.1", "localhost")
-                    },
-                    "allow_hosts": list(self._spec.allow_hosts),
-                    "allow_write": list(self._spec.allow_write),
-                    "scratch": [str(self._scratch), *map(str, self._spec.external_state)],
-                    "clock_offset_s": self._clock.offset_s,
-                    "guard_egress": self._surroundings.guard_egress,
-                }
-            )
-        return env
-
-    def _placeholders(self) -> dict[str, str]:
-        return {
-            f"{name}.{part}": text
-            for name, service in self._surroundings.targets.items()
-            for part, text in (("url", service.url), ("host", "127.0.0.1"), ("port", str(service.port)))
-        }
-
-    def _command(self, incarnation: int) -> tuple[str, ...]:
-        command, resume = self._spec.command, self._spec.resume_command
-        for value in self._values:
-            command = value.command or command
-            resume = value.resume_command or resume
-        chosen = resume if resume is not None and incarnation > 1 else command
-        names = self._placeholders()
-        return tuple(fill(argument, names) for argument in chosen)
 
     # ---------------------------------------------------------- life by life
 
@@ -293,9 +172,9 @@ class Supervisor:
             fault=self._order.schedule.fault_in(incarnation),
         )
         self._gatekeeper.admit(life)
-        command = self._command(incarnation)
+        command = self._launch.command(incarnation)
         digest = self._store.digest()
-        pid = self._start_process(life, command)
+        pid, why_plain = self._launch.start(process, command, clock_offset_s=self._clock.offset_s)
         self._lives.append(life)
         alive = frozenset(other.process.pid for other in self._lives if not other.dead)
         for other in self._lives:
@@ -308,28 +187,10 @@ class Supervisor:
             clock_offset_s=self._clock.offset_s,
             store_digest=digest,
         )
+        if why_plain:
+            text = f"not forked from a warm parent: {why_plain}"
+            self._recorder.record(Note, code="started_plainly", text=text, incarnation=incarnation)
         return life
-
-    def _start_process(self, life: Life, command: tuple[str, ...]) -> int:
-        env = self._environment(life.token)
-        python = interpreter_of(command)
-        if self._order.warm and self._surroundings.nursery_for is not None and python is not None:
-            nursery = self._surroundings.nursery_for(python, self._order.warm, self._nursery_environment())
-            try:
-                nursery.check(command, clock_offset_s=self._clock.offset_s)
-                return life.process.start(command, directory=self._directory, env=env, nursery=nursery)
-            except NurseryUnfit as reason:
-                self._recorder.record(
-                    Note, code="started_plainly", text=f"not from a warm parent: {reason}", incarnation=life.incarnation
-                )
-        return life.process.start(command, directory=self._directory, env=env)
-
-    def _nursery_environment(self) -> dict[str, str]:
-        """Return the environment under which third-party modules are imported: that of no life and no variant."""
-        names = self._placeholders()
-        env = {name: value for name, value in os.environ.items() if not name.startswith("ACKGAP_")}
-        env.update({name: fill(value, names) for name, value in self._spec.env.items()})
-        return {**env, "ACKGAP_RUN": self._surroundings.run_token}
 
     async def _live(self, life: Life) -> str:
         """Wait until the life is over, paused, finished by the user's own command, or out of time; say which."""
@@ -514,49 +375,21 @@ class Supervisor:
 
     async def _user_says_finished(self) -> bool:
         assert self._spec.finished_when is not None
-        code, _ = await self._run_command(self._spec.finished_when, {})
+        code, _ = await self._launch.run(self._spec.finished_when, {})
         return code == 0
 
     async def _run_checks(self) -> None:
         if not self._order.scenario.checks or self._hold is not None:
             return
-        path = self._scratch / "ackgap-history.jsonl"
+        path = self._surroundings.scratch / "ackgap-history.jsonl"
         lines = (json.dumps(event) for event in self._recorder.history().to_json())
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         for check in self._order.scenario.checks:
-            code, text = await self._run_command(check.command, {"ACKGAP_HISTORY": str(path)})
+            code, text = await self._launch.run(check.command, {"ACKGAP_HISTORY": str(path)})
             passed = {0: True, 1: False}.get(code)
             self._recorder.record(
                 CheckReported, name=check.name, passed=passed, text=text.strip()[-2000:], verdict=check.verdict
             )
-
-    async def _run_command(self, command: tuple[str, ...], extra: Mapping[str, str]) -> tuple[int, str]:
-        """Run a command of the user's in the cell; exit status -1 means that it could not be run or never ended."""
-        env = {**self._environment(""), **extra}
-        for name in ("ACKGAP_CHANNEL", "ACKGAP_CONFIG", TOKEN_VARIABLE):
-            env.pop(name, None)
-        names = self._placeholders()
-        arguments = [fill(argument, names) for argument in command]
-        if arguments[0] == "python":
-            arguments[0] = sys.executable
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *arguments,
-                cwd=self._directory,
-                env=env,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-            )
-        except OSError as error:
-            return -1, str(error)
-        try:
-            output, _ = await asyncio.wait_for(process.communicate(), _CHECK_LIMIT_S)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            return -1, f"no answer within {_CHECK_LIMIT_S:g} s"
-        return process.returncode if process.returncode is not None else -1, output.decode("utf-8", "replace")
 
     async def _clear_away(self) -> None:
         if self._surroundings.witness is not None:

@@ -1,0 +1,86 @@
+"""Order and Surroundings: which cell to run and how, and what a slot lends to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ackgap.execute.nursery import Nursery
+from ackgap.execute.witness import NameWitness
+from ackgap.execute.workspace import OutsideState
+from ackgap.model.matrix import Variant
+from ackgap.model.schedule import Schedule
+from ackgap.scenario.scenario import HoldProof, Scenario
+from ackgap.target.profile import Profile
+from ackgap.target.service import TargetService
+
+__all__ = ["Order", "Surroundings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a slot lends to a cell: the same paths and addresses from cell to cell.
+
+    Attributes:
+        directory: The cell's directory is `work` in it, its scratch directory `tmp`, its channel `c`.
+        targets: Services by the scenario's names for them, listening.
+        run_token: In the environment of every process of the run, to find orphans by.
+        outside: State that lies outside the cell, saved before the run.
+        guard_egress: Refuse connections to other machines inside Python workers.
+        witness: Sees which hosts are asked for, where the slot has a network of its own.
+        nursery_for: Returns the slot's nursery for an interpreter, modules and an environment.
+    """
+
+    directory: Path
+    targets: Mapping[str, TargetService]
+    run_token: str
+    outside: OutsideState | None = None
+    guard_egress: bool = True
+    witness: NameWitness | None = None
+    nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str]], Nursery] | None = None
+
+    @property
+    def work(self) -> Path:
+        """The cell's directory: a fresh copy of the worker's."""
+        return self.directory / "work"
+
+    @property
+    def scratch(self) -> Path:
+        """What the worker gets as its temporary directory."""
+        return self.directory / "tmp"
+
+    @property
+    def channel(self) -> Path:
+        """The control socket; its name is short, since the system limits the length of the path."""
+        return self.directory / "c"
+
+    def by_address(self) -> dict[str, str]:
+        """Return target names by each host and port under which a worker may reach them."""
+        return {
+            f"{host}:{service.port}": name
+            for name, service in self.targets.items()
+            for host in ("127.0.0.1", "localhost")
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Which cell to run, and how.
+
+    Attributes:
+        profiles: Profile of each target.
+        drift: How far the model's wording is moved from the first probe's.
+        probe: The undisturbed run: a life that fails is not restarted.
+        hold: What to hold, in a run that proves a mode.
+        warm: Third-party modules that a warm parent imports before it forks the lives; none starts them plainly.
+    """
+
+    scenario: Scenario
+    variant: Variant
+    schedule: Schedule
+    profiles: Mapping[str, Profile]
+    drift: int = 0
+    probe: bool = False
+    hold: HoldProof | None = None
+    warm: tuple[str, ...] = ()
