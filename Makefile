@@ -17,10 +17,10 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP) ## Kill a LangGraph agent at every step and show the matrix (about 40 cells)
-	$(BIN)/ackgap run scenarios/langgraph-ticket --slice demo --out reports/demo --expected scenarios/langgraph-ticket/expected.demo.json
+	$(BIN)/ackgap run scenarios/langgraph-ticket --slice demo --warm --out reports/demo --expected scenarios/langgraph-ticket/expected.demo.json
 
-matrix: $(STAMP) ## The same agent, every variant and every crash point (an hour or so)
-	$(BIN)/ackgap run scenarios/langgraph-ticket --out reports/matrix --fail-on never
+matrix: $(STAMP) ## The same agent, every variant and every crash point (about half an hour)
+	$(BIN)/ackgap run scenarios/langgraph-ticket --warm --out reports/matrix --fail-on never
 
 test: $(STAMP) ## Run the tests; the slow ones too with CI=true
 	$(BIN)/python -m pytest $(PYTEST)
@@ -35,6 +35,7 @@ format: $(STAMP) ## Format the code
 
 bench: $(STAMP) ## Measure against the script that one would write by hand; prints ratios
 	$(BIN)/python benchmarks/naive_script.py
+	$(BIN)/python benchmarks/announcement.py
 
 sample: $(STAMP) ## Make the sample report and the pictures in the docs anew
 	$(BIN)/python docs/make_pictures.py
