@@ -118,6 +118,7 @@ def run_matrix(
     slice_name: str | None = None,
     schedules: Sequence[str] = (),
     check: Check | None = None,
+    warm: bool = False,
     **flags: Json,
 ) -> MatrixRun:
     """Run a matrix and return what it found.
@@ -133,6 +134,7 @@ def run_matrix(
         slice_name: A slice of the scenario.
         schedules: Run these instead of a kill at every point.
         check: An invariant over each cell's history.
+        warm: Fork Python lives from a parent that has imported their installed modules once.
         flags: Arguments of `scenario_from_flags`.
 
     Raises:
@@ -152,7 +154,15 @@ def run_matrix(
     loaded = source.scenario()
     selection = selection_of(loaded, only=only, points=points, slice_name=slice_name, schedules=schedules)
     session = Session(
-        source, loaded, selection, directory=directory, display=_Silent(), jobs=jobs, network=network, command="pytest"
+        source,
+        loaded,
+        selection,
+        directory=directory,
+        display=_Silent(),
+        jobs=jobs,
+        network=network,
+        command="pytest",
+        warm=warm,
     )
     run = session.run()
     cells = run.cells if check is None else tuple(_checked(run, cell, check) for cell in run.cells)

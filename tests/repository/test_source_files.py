@@ -15,7 +15,6 @@ MODULE_LINES = 450
 FUNCTION_LINES = 75
 # Larger ones that were looked at: a ceiling each, which is lowered or removed when the module or function shrinks.
 LARGER_MODULES = {
-    "execute/supervisor.py": 560,
     "model/event.py": 470,
     "target/profile.py": 490,
 }

@@ -107,7 +107,7 @@ def _become(message: Message, descriptor: int, room: str, prctl: Any) -> None:
 
 def _run(argv: list[str]) -> int:
     """Run a script as `python script` does and return the exit status."""
-    script = argv[0]
+    script = os.path.abspath(argv[0])  # as Python itself does since 3.9
     sys.argv = list(argv)
     sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
     main_module = type(sys)("__main__")
