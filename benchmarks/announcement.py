@@ -24,8 +24,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Self
 
-import ackgap
 from measure import Interval, machine, pairs, timed
+
+import ackgap
 
 INJECTOR_PATH = Path(ackgap.__file__).parent / "worker" / "path"
 BATCH = 200

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from measure import Interval, machine, pairs, timed
+
 from ackgap.campaign.campaign import wants_isolation, with_pool
 from ackgap.campaign.cell import CellTask, run_cell
 from ackgap.execute.ground import clear_ground, prepare_ground
@@ -34,7 +36,6 @@ from ackgap.model.verdict import VerdictKind
 from ackgap.report.store import read_run
 from ackgap.session import Source
 from ackgap.target.profile import load_profile
-from measure import Interval, machine, pairs, timed
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 LIMIT_S = 60

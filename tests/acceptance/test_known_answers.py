@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from ackgap.matrix_run import run_matrix
 from ackgap.model.verdict import VerdictKind
 

@@ -6,11 +6,12 @@ import string
 from dataclasses import fields
 from typing import Any
 
+from hypothesis import strategies as st
+
 from ackgap.model.boundary import BoundaryKind, CrashPoint, Phase
 from ackgap.model.event import EVENT_TYPES, Decision, Injector, Settling
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Fault, FaultKind, Schedule
-from hypothesis import strategies as st
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="@,;"), min_size=1, max_size=12).filter(
     lambda name: not any(letter in string.whitespace for letter in name)

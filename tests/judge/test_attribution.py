@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ackgap.model.verdict import Attribution
 from notation import KEYS, WORLD, judged, only, world
+
+from ackgap.model.verdict import Attribution
 
 OFFERED = world("tickets.create", could_protect=("idempotency_key",))
 NATURAL = world("tickets.create", honours_natural_key=True)

@@ -6,11 +6,12 @@ import ast
 import re
 from pathlib import Path
 
-import ackgap.judge
 import pytest
+from notation import judged
+
+import ackgap.judge
 from ackgap.model.expectation import ApprovalRule
 from ackgap.model.verdict import GLYPHS, VerdictKind
-from notation import judged
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "verdicts.md"
 TEXT = PAGE.read_text(encoding="utf-8")

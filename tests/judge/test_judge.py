@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from notation import codes, expect, h, judged
+
 from ackgap.judge import ORACLES, Case, judge
 from ackgap.model.event import Note
 from ackgap.model.history import History
 from ackgap.model.schedule import UNDISTURBED
 from ackgap.model.verdict import SEVERITY, Finding, Verdict, VerdictKind
-from notation import codes, expect, h, judged
 
 DUPLICATE = "1> search.query [found] tickets.create:applied KILL | 2> search.query tickets.create DONE"
 PROBE = "search.query [found] tickets.create"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from notation import KEYS, WORLD, codes, judged, only, world
+
 from ackgap.model.expectation import ApprovalRule, OrderRule
 from ackgap.model.verdict import VerdictKind
-from notation import KEYS, WORLD, codes, judged, only, world
 
 TICKET = "tickets.create [journal]"
 RESEARCH = "search.query [found] tickets.create [filed]"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from notation import codes, h, judged, only
+
 from ackgap.judge.case import Case
 from ackgap.judge.proofs import holds
 from ackgap.model.expectation import Expectation, Proof
-from notation import codes, h, judged, only
 
 SYNC = "1> search.query [step] tickets.create [end] DONE"
 LATE = "1> search.query tickets.create [step] [end] DONE"

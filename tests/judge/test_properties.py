@@ -7,6 +7,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_strategies import EVENTS, schedules
+from notation import KEYS, Run, codes, expect, h
+
 from ackgap.judge import judge
 from ackgap.model.codec import decode, encode
 from ackgap.model.event import GaveUp, IncarnationEnded, InDoubtSurfaced, WorkFinished
@@ -14,10 +19,6 @@ from ackgap.model.expectation import Expectation
 from ackgap.model.history import History
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Colour, Finding, Verdict, VerdictKind
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from model_strategies import EVENTS, schedules
-from notation import KEYS, Run, codes, expect, h
 
 quick = settings(deadline=None, max_examples=50)
 

@@ -8,6 +8,10 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from model_strategies import BY_TYPE, EVENTS, FAULTS, JSON, POINTS, SPECIAL, VARIANTS, WORDS, events_of, schedules
+
 from ackgap.model.boundary import CHECKPOINT_PHASES, Boundary, BoundaryKind, CrashPoint, Phase
 from ackgap.model.codec import decode, encode, result_from_json, result_to_json
 from ackgap.model.event import EVENT_TYPES, event_from_json, event_to_json
@@ -16,9 +20,6 @@ from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant, cell_id
 from ackgap.model.schedule import UNDISTURBED, Fault, FaultKind, Schedule
 from ackgap.model.verdict import Attribution, Finding, Verdict, VerdictKind
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from model_strategies import BY_TYPE, EVENTS, FAULTS, JSON, POINTS, SPECIAL, VARIANTS, WORDS, events_of, schedules
 
 
 class Refused(str):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from notation import WORLD, expect, h, undisturbed, world
+
 from ackgap.model.event import Decision
 from ackgap.model.expectation import ExpectedEffect
 from ackgap.model.history import History
 from ackgap.plan.census import crash_points, take_census
-from notation import WORLD, expect, h, undisturbed, world
 
 
 def counts_of(expectation: object) -> dict[str, int]:

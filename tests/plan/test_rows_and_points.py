@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from ackgap.model.schedule import Schedule
 from ackgap.plan.exhaustive import every_point_once, matches_any
 from ackgap.plan.rows import merged_order
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 POINTS = ("search.query#1:applied", "tickets.create#1:received", "tickets.create#1:applied", "tickets.create#2:applied")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.matrix import CellResult
 from ackgap.model.schedule import UNDISTURBED, Schedule

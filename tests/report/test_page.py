@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule

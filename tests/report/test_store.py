@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from ackgap.errors import ResultsInvalid
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.codec import decode, encode, result_from_json, result_to_json

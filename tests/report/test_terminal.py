@@ -6,13 +6,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from rich.console import Console
+
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule
 from ackgap.report.store import read_run
 from ackgap.report.terminal import make_console, print_run
 from ackgap.report.timeline import render_timeline
-from rich.console import Console
 
 
 def printed(directory: Path, width: int = 80) -> list[str]:

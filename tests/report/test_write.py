@@ -10,6 +10,7 @@ from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
+
 from ackgap.errors import ResultsInvalid
 from ackgap.model.event import Json
 from ackgap.model.matrix import CellResult

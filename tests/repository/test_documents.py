@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from ackgap import cli
 from ackgap.model.verdict import GLYPHS, VerdictKind
 

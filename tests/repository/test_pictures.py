@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ackgap.matrix_run import run_matrix
 from ackgap.report.store import read_run
 from ackgap.session import Source

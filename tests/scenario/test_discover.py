@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ackgap import content
 from ackgap.errors import UsageInvalid
 from ackgap.scenario.discover import find_scenario, is_shipped, shipped_scenarios

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ackgap.errors import UsageInvalid
 from ackgap.scenario.flags import name_of_command, scenario_from_flags
 from ackgap.scenario.scenario import Scenario

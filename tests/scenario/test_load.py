@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ackgap.errors import ScenarioInvalid
 from ackgap.model.expectation import Proof
 from ackgap.scenario.load import load_scenario

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+
 from ackgap.model.boundary import Phase
 from ackgap.model.event import Event
 from ackgap.target.clock import VirtualClock

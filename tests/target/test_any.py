@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from ackgap.model.event import Decision
 from ackgap.target.profile import facts, learned_facts, load_profile
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from ackgap.model.event import AttemptAnswered
 from ackgap.target.chat import token_count
 

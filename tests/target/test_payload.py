@@ -7,6 +7,9 @@ import json
 from base64 import b64decode
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from ackgap.model.event import AttemptReceived, EffectApplied
 from ackgap.target.payload import (
     BODY_LIMIT,
@@ -19,8 +22,6 @@ from ackgap.target.payload import (
     inflate,
     safe,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 FORM = "application/x-www-form-urlencoded"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from ackgap.content import find_profile, profile_names, scenarios_directory, targets_directory
 from ackgap.errors import ProfileInvalid, ScenarioInvalid, UsageInvalid
 from ackgap.model.event import Decision

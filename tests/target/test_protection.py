@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from ackgap.model.event import Decision
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from ackgap.model.event import Decision
 
 DAY_S = 86400
 TICKET = {"partner_id": "4471", "kind": "review", "title": "one"}

@@ -8,6 +8,7 @@ import json
 import socket
 
 import pytest
+
 from ackgap.errors import HarnessFailed, ScenarioInvalid
 from ackgap.model.boundary import Phase
 from ackgap.model.event import (
