@@ -41,7 +41,8 @@ def run(path: Path, text: str, *, warm: bool, command: str = "python agent.py on
 VIEW = """
 import beside
 post("/view", {
-    "argv": sys.argv, "name": __name__, "file": [os.path.isabs(__file__), os.path.basename(__file__)], "main": sys.modules["__main__"].__dict__ is globals(),
+    "argv": sys.argv, "name": __name__, "file": os.path.basename(__file__),
+    "absolute": os.path.isabs(__file__), "main": sys.modules["__main__"].__dict__ is globals(),
     "path": os.path.basename(sys.path[0]), "cwd": os.path.basename(os.getcwd()), "colour": beside.COLOUR,
     "stdin": sys.stdin.read(), "isatty": sys.stdout.isatty(), "encoding": sys.stdout.encoding,
     "sigint": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
