@@ -181,10 +181,11 @@ class Overview:
     def shown_axes(self, limit: int) -> tuple[str, ...]:
         """Return the axes in which verdicts differ, without the least influential ones if columns exceed a limit.
 
-        Where that would put different verdicts into one column although every variant has room for its own, all
+        An axis that no two variants differ in alone may well be what makes the difference, so it counts as one. Where
+        that would put different verdicts into one column although every variant has room for its own, all
         axes that vary are shown.
         """
-        axes = [axis for axis in self.varied if self.influence[axis]]
+        axes = [axis for axis in self.varied if self.influence[axis] or not self._varies_alone(axis)]
         if len(self.variants) <= limit and self._hides_something(axes):
             return self.varied
         while axes and self._column_count(axes) > limit:
@@ -229,6 +230,11 @@ class Overview:
             results = tuple(result for _, result in members)
             groups.append(FindingGroup(kind=kind, operation=operation, finding=members[0][0], results=results))
         return tuple(sorted(groups, key=lambda group: (SEVERITY.index(group.kind), -len(group.results))))
+
+    def _varies_alone(self, axis: str) -> bool:
+        """Whether two variants agree in every other axis and differ in this one."""
+        others = [tuple(pair for pair in variant.values if pair[0] != axis) for variant in self.variants]
+        return len(set(others)) < len(others)
 
     def _hides_something(self, axes: Sequence[str]) -> bool:
         columns = self.columns(axes)
