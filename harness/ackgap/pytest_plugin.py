@@ -47,6 +47,13 @@ def crash_matrix(request: pytest.FixtureRequest) -> Callable[..., MatrixRun]:
 
     Returns a `MatrixRun` with `assert_exactly_once()`, `verdicts` and `cells`.
     """
+    from ackgap.errors import AckgapError
+    from ackgap.support import check_platform
+
+    try:
+        check_platform()
+    except AckgapError as error:
+        pytest.fail(f"ackgap: {error}", pytrace=False)
     from ackgap.matrix_run import run_matrix
 
     config = request.config
@@ -65,11 +72,7 @@ def crash_matrix(request: pytest.FixtureRequest) -> Callable[..., MatrixRun]:
                 network=config.getoption("--ackgap-network"),
                 **arguments,  # type: ignore[arg-type]
             )
-        except Exception as error:
-            from ackgap.errors import AckgapError
-
-            if isinstance(error, AckgapError):
-                pytest.fail(f"ackgap: {error}", pytrace=False)
-            raise
+        except AckgapError as error:
+            pytest.fail(f"ackgap: {error}", pytrace=False)
 
     return run

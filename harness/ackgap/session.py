@@ -13,7 +13,6 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,23 +31,10 @@ from ackgap.scenario.flags import scenario_from_flags
 from ackgap.scenario.load import load_scenario
 from ackgap.scenario.scenario import Limits, Scenario
 
-__all__ = ["SOURCE_FILE", "Session", "Source", "check_platform", "selection_of"]
+__all__ = ["SOURCE_FILE", "Session", "Source", "check_requirements", "selection_of"]
 
 SOURCE_FILE = "source.json"
 _LIBRARIES = ("langgraph", "langgraph-checkpoint-sqlite", "dbos", "temporalio", "pydantic-ai-slim", "openai", "httpx")
-
-
-def check_platform() -> None:
-    """Refuse systems on which a worker cannot be killed and watched as ackgap does it.
-
-    Raises:
-        EnvironmentLacks: This is neither Linux nor macOS.
-    """
-    if not sys.platform.startswith(("linux", "darwin")):
-        raise EnvironmentLacks(
-            f"ackgap needs Linux or macOS: {sys.platform} has no SIGKILL, no process sessions and no Unix sockets",
-            next_step="run it in a Linux container or virtual machine, such as WSL 2",
-        )
 
 
 class Source:
@@ -232,7 +218,6 @@ class Session:
             AckgapError: As the campaign raises it, after the reports of what had finished are written.
             KeyboardInterrupt: The same.
         """
-        check_platform()
         check_requirements(self._scenario)
         campaign = Campaign(
             self._scenario,

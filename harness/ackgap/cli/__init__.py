@@ -24,8 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     from ackgap.errors import AckgapError
+    from ackgap.support import check_platform
 
     try:
+        check_platform()
         return int(_resolve(options.command_function)(options))
     except AckgapError as error:
         print(f"ackgap: {error}", file=sys.stderr)

@@ -1,0 +1,22 @@
+"""Where ackgap runs; apart from everything else, so that it can be asked before anything is imported that cannot be."""
+
+from __future__ import annotations
+
+import sys
+
+from ackgap.errors import EnvironmentLacks
+
+__all__ = ["check_platform"]
+
+
+def check_platform(system: str = sys.platform) -> None:
+    """Refuse systems on which a worker cannot be killed and watched as ackgap does it.
+
+    Raises:
+        EnvironmentLacks: This is neither Linux nor macOS.
+    """
+    if not system.startswith(("linux", "darwin")):
+        raise EnvironmentLacks(
+            f"ackgap needs Linux or macOS: {system} has no SIGKILL, no process sessions and no Unix sockets",
+            next_step="run it in a Linux container or virtual machine, such as WSL 2",
+        )
