@@ -13,6 +13,8 @@ import platform
 import shlex
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +212,7 @@ class Session:
         self._finished = 0
         self._info = RunInfo(scenario=scenario.name)
         self._writer: RunWriter | None = None
+        self._held: list[CellResult] = []
 
     def run(self) -> Run:
         """Run, write results and reports, and return the run as its files tell it.
@@ -227,22 +230,42 @@ class Session:
             network=self._network,
             warm=self._warm,
         )
-        set_aside(self._directory)
-        with RunWriter(self._directory) as writer:
-            self._writer = writer
-            (self._directory / SOURCE_FILE).write_text(
-                json.dumps(self._source.to_json(self._directory), indent=1) + "\n"
+        check_writable(self._directory)
+        complete = False
+        try:
+            campaign.run()
+            complete = True
+        finally:
+            self._info = replace(self._info, interrupted=not complete)
+            self._conclude()
+        if self._writer is None:
+            raise UsageInvalid(
+                "no cell was run: no crash point is like the ones that were asked for",
+                where="--point, --only, --slice or --schedule",
+                next_step=f"points that there are: {', '.join(self._some_points()) or 'none'}, ...",
             )
-            complete = False
-            try:
-                campaign.run()
-                complete = True
-            finally:
-                self._info = replace(self._info, interrupted=not complete)
-                self._write_info()
-                if self._finished or complete:
-                    write_reports(self._directory)
         return read_run(self._directory)
+
+    def _open(self) -> RunWriter:
+        """Set an earlier run aside and begin to write; only now, so that a mistake does not cost its results."""
+        set_aside(self._directory)
+        writer = RunWriter(self._directory)
+        text = json.dumps(self._source.to_json(self._directory), indent=1)
+        (self._directory / SOURCE_FILE).write_text(f"{text}\n", encoding="utf-8")
+        for result in self._held:
+            writer.append(result)
+        self._held.clear()
+        return writer
+
+    def _conclude(self) -> None:
+        if self._writer is not None:
+            self._write_info()
+            self._writer.close()
+            write_reports(self._directory)
+
+    def _some_points(self) -> list[str]:
+        points = dict.fromkeys(point for known in self._expectations.values() for point in known.points)
+        return list(points)[:6]
 
     # -------------------------------------------- Listener, before the display
 
@@ -257,7 +280,7 @@ class Session:
             command=self._command,
             axes=tuple(AxisInfo.of(axis) for axis in self._scenario.axes),
             variants=tuple(variants),
-            replay_prefix=f"ackgap replay {shlex.quote(_relative(self._directory))}",
+            replay_prefix=f"{_program()} replay {shlex.quote(_relative(self._directory))}",
             notes=(network_note(self._scenario, isolated=isolated),),
             interrupted=True,
         )
@@ -284,9 +307,14 @@ class Session:
 
     def finished(self, result: CellResult) -> None:
         """Write down a result."""
-        assert self._writer is not None
         self._schedules[result.schedule.label] = result.schedule
-        self._writer.append(result)
+        if self._writer is None and result.schedule.faults:
+            self._writer = self._open()
+            self._write_info()
+        if self._writer is None:
+            self._held.append(result)
+        else:
+            self._writer.append(result)
         self._finished += 1
         self._display.finished(replace(result, history=()))
 
@@ -332,6 +360,24 @@ def network_note(scenario: Scenario, *, isolated: bool) -> str:
         "Connections to other machines cannot be refused here: make sure that the worker is given the targets' "
         "addresses."
     )
+
+
+def check_writable(directory: Path) -> None:
+    """Refuse a directory that results cannot be written to, before anything runs.
+
+    Raises:
+        ResultsInvalid: Names the directory.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=directory, prefix=".ackgap-"):
+            pass
+    except OSError as error:
+        raise ResultsInvalid(
+            f"results cannot be written: {error.strerror or error}",
+            where=str(directory),
+            next_step="name a directory that you can write to with --out",
+        ) from error
 
 
 def set_aside(directory: Path) -> None:
@@ -415,6 +461,14 @@ def _ask(python: str, code: str, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _program() -> str:
+    """Return how ackgap is called from the shell that this process came from."""
+    called = Path(sys.argv[0])
+    if shutil.which("ackgap") is not None or called.name != "ackgap":
+        return "ackgap"
+    return shlex.quote(_relative(called))
 
 
 def _relative(path: Path) -> str:

@@ -104,6 +104,15 @@ def test_results_of_an_earlier_run_are_set_aside_not_lost(project):
     assert (project.path / "out.previous" / "cells.jsonl").read_text() == before
 
 
+def test_a_mistake_costs_no_earlier_results(project):
+    project.write("agent.py", TICKET + "post()\n")
+    good = project.run_worker("python agent.py", "--point", "*:applied")
+    before = (good.directory / "cells.jsonl").read_text()
+    for _ in range(2):
+        assert_says(project.run_worker("python agent.py", "--point", "nothing-like-this*"), 2, "tickets.POST/tickets#1")
+    assert (good.directory / "cells.jsonl").read_text() == before
+
+
 def test_a_cell_that_does_not_exist_cannot_be_replayed(project):
     project.write("agent.py", TICKET + "post()\n")
     project.run_worker("python agent.py", "--point", "*:applied")

@@ -233,7 +233,7 @@ post("/tickets", {"a": 1})
             worker=f'allow_write = ["{meeting}"]',
             more=f'[axes.a.values.b]\nenv = {{ OUTSIDE = "{meeting}" }}\n',
         )
-        outcome = project.ackgap("run", path, "--network", "host", "--jobs", "1", "--point", "*:nothing-like-this")
+        outcome = project.ackgap("run", path, "--network", "host", "--jobs", "1", "--point", "*:received")
     finally:
         stop.set()
         thread.join()

@@ -272,8 +272,14 @@ def test_without_hooks_a_change_of_the_store_after_the_answer_counts_as_written_
     assert only(judged(unrecorded, probe, hooks=False), "in_doubt").operation == "tickets.create"
 
 
-def test_a_crash_loop_with_everything_there_is_an_unclean_exit_and_no_more() -> None:
+def test_a_crash_loop_is_stuck_also_with_everything_there() -> None:
     verdict = judged("1> tickets.create [journal] KILL | 2> EXIT(1) 3> EXIT(1) GAVE_UP(crash_loop)", TICKET)
+    assert verdict.kind == "stuck"
+    assert "every expected action is there" in only(verdict, "stuck_crash_loop").summary
+
+
+def test_a_life_that_fails_before_one_that_ends_well_is_a_remark() -> None:
+    verdict = judged("1> tickets.create [journal] KILL | 2> EXIT(1) 3> DONE", TICKET)
     assert verdict.kind == "ok"
     assert only(verdict, "unclean_exit").kind is None
 
@@ -500,7 +506,7 @@ def test_a_run_that_proves_nothing_says_why(code: str, history: str) -> None:
         ("blocks_event_loop", "1> BLOCKS tickets.create:received KILL | 2> tickets.create DONE"),
         ("worker_clock_unmoved", "1> tickets.create:received KILL(down=72h) | 2> tickets.create DONE"),
         ("worker_clock_unmoved", "1> tickets.create:received KILL(down=72h) | 2> READY(unmoved) tickets.create DONE"),
-        ("unclean_exit", "1> tickets.create KILL | 2> EXIT(1) GAVE_UP(crash_loop)"),
+        ("unclean_exit", "1> tickets.create:received KILL | 2> tickets.create EXIT(1) 3> DONE"),
     ],
 )
 def test_a_remark_colours_nothing(code: str, history: str) -> None:

@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="rebuild the reports of a run from its results alone")
     report.add_argument("directory", metavar="DIR", help="what `ackgap run` wrote")
     report.set_defaults(command_function="results:report")
-    listing = commands.add_parser("list", help="list the scenarios that ship with ackgap, or the cells of one")
+    listing = commands.add_parser("list", help="list the scenarios that ship with ackgap, or the axes of one")
     listing.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's path or name: show its axes")
     listing.set_defaults(command_function="listing:scenarios")
     targets = commands.add_parser("targets", help="list the fake services, or explain one")
@@ -116,6 +116,13 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     worker.add_argument("--worker", metavar="COMMAND", help="the command that starts it, in a copy of this directory")
     worker.add_argument(
         "--target", action="append", default=[], metavar="NAME=PROFILE", help="a fake service (see `ackgap targets`)"
+    )
+    worker.add_argument(
+        "--protection",
+        action="append",
+        default=[],
+        metavar="NAME=PROTECTION",
+        help="how a fake service treats repeats (see `ackgap targets PROFILE`)",
     )
     worker.add_argument(
         "--env",

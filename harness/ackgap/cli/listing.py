@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackgap import content
+from ackgap.campaign.campaign import Selection
 from ackgap.report.terminal import make_console
 from ackgap.scenario.discover import find_scenario, shipped_scenarios
 from ackgap.scenario.load import load_scenario
@@ -39,7 +40,9 @@ def scenarios(options: argparse.Namespace) -> int:
     for target in scenario.targets:
         console.print(f"  {target.name}: {target.profile}")
     for part in scenario.slices:
-        console.print(f"Slice {part.name}: {len(part.variants)} variants, points {', '.join(part.points) or 'all'}")
+        selection = Selection(variants=part.variants)
+        count = sum(1 for variant in scenario.variants() if selection.has(variant))
+        console.print(f"Slice {part.name}: {count} variants, points {', '.join(part.points) or 'all'}")
     return 0
 
 

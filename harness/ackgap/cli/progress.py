@@ -43,6 +43,7 @@ class LiveProgress:
         self._counts: Counter[VerdictKind] = Counter()
         self._seen: set[tuple[str, str]] = set()
         self._total = 0
+        self._noted = False
         self._done = 0
         self._task: TaskID | None = None
         self._progress = Progress(
@@ -85,8 +86,10 @@ class LiveProgress:
         self._update()
 
     def noted(self, text: str) -> None:
-        """Say what a reader should know."""
-        self._say(f"· {plain(text)}", style="dim")
+        """Say the first thing that a reader should know: what is refused. The rest stands under the matrix."""
+        if not self._noted:
+            self._noted = True
+            self._say(f"· {plain(text)}", style="dim")
 
     def finished(self, result: CellResult) -> None:
         """Show a verdict."""

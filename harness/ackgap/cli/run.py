@@ -63,12 +63,6 @@ def run(options: argparse.Namespace) -> int:
         _write_expected(result, Path(options.write_expected))
     if expected is not None:
         return _compare(result, expected, options.expected)
-    if not any(cell.schedule.faults for cell in result.cells):
-        raise UsageInvalid(
-            "no cell was run: the probes came to no such crash point",
-            where="--point, --only or --slice",
-            next_step=f"the points are listed in {directory / 'run.json'}; leave the option out to run all of them",
-        )
     return exit_status(result, failing)
 
 
@@ -102,7 +96,11 @@ def _source(options: argparse.Namespace) -> Source:
             "--env KEY={NAME.url}`",
         )
     if options.scenario:
-        given = [name for name in ("target", "env", "resume_command", "state", "reset") if getattr(options, name)]
+        given = [
+            name
+            for name in ("target", "env", "protection", "resume_command", "state", "reset")
+            if getattr(options, name)
+        ]
         if given:
             raise UsageInvalid(
                 f"--{given[0].replace('_', '-')} belongs to --worker; a scenario has it in its file",
@@ -114,6 +112,7 @@ def _source(options: argparse.Namespace) -> Source:
         "worker": options.worker,
         "targets": options.target,
         "env": options.env,
+        "protections": options.protection,
         "resume_command": options.resume_command,
         "state": options.state,
         "reset": options.reset,

@@ -142,7 +142,7 @@ class Supervisor:
     # ---------------------------------------------------------- life by life
 
     async def _live_on(self) -> None:
-        restarts = 0
+        failures = 0
         while True:
             life = self._start_life()
             if await self._live(life) == "paused":
@@ -152,11 +152,10 @@ class Supervisor:
             finished = await self._after(life)
             if finished or self._concluded():
                 return
-            if not struck_dead:
-                restarts += 1
-                if restarts > (0 if self._order.probe else self._limits.restarts):
-                    self._give_up(life)
-                    return
+            failures = 0 if struck_dead else failures + 1
+            if failures >= (1 if self._order.probe else max(1, self._limits.restarts)):
+                self._give_up(life)
+                return
 
     def _start_life(self) -> Life:
         incarnation = len(self._lives) + 1
@@ -288,14 +287,14 @@ class Supervisor:
         """A later life takes over while an earlier one is stopped; then the earlier one wakes up."""
         if paused.fault is not None and paused.fault.down_s:
             self._clock.move(paused.fault.down_s)
-        restarts = 0
+        failures = 0
         while True:
             heir = self._start_life()
             await self._live(heir)
             finished = await self._after(heir)
-            if finished or heir.overdue or restarts >= self._limits.restarts:
+            failures += 1
+            if finished or heir.overdue or failures >= max(1, self._limits.restarts):
                 break
-            restarts += 1
         paused.process.wake()
         paused.thaw()
         self._recorder.record(Note, code="woken", text=f"life {paused.incarnation} woke up", incarnation=1)

@@ -98,6 +98,8 @@ def _target(
         return "looks for an existing object of the same kind; the repeat did not look the same to it"
     if facts is not None and facts.could_protect:
         return f"was run without protection; it offers {', '.join(facts.could_protect)}"
+    if facts is not None and facts.identity_learned:
+        return "was run without protection, since nobody described it; the real service may offer some"
     return "has no protection against repeats"
 
 
@@ -110,8 +112,15 @@ def _fix(facts: OperationFacts | None, *, sent: bool, stable: bool | None, honou
             return "Send what the target recognises a repeat by exactly as before, chosen before the model speaks."
         if offered:
             return (
-                f"The target can protect you ({offered}): turn that on, and send a key chosen before the model speaks, "
+                f"The target can protect you ({offered}): turn that on (`protection` of the target in the scenario, or "
+                "--protection), and send a key chosen before the model speaks, "
                 "for example from workflow id and step."
+            )
+        if facts is not None and facts.identity_learned:
+            return (
+                "If the real service honours idempotency keys, say so with --protection NAME=idempotency-key (or "
+                "`protection` in the scenario) and send one chosen before the model speaks; else look for the object "
+                "before creating it."
             )
         return "The target cannot recognise a repeat: look for the object before creating it, or ask a human."
     if not sent:

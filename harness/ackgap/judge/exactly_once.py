@@ -86,7 +86,7 @@ def _duplicate(
     operation, identity = group
     facts = case.facts(operation)
     what = f"{_number(len(seen))} {noun(facts, operation, len(seen))}"
-    who = identity_text(dict(identity)) if identity and not (facts is not None and facts.identity_learned) else ""
+    who = _who(case, group)
     summary = f"{what} for {who}" if who else what
     if expected != 1:
         summary += f", {expected} expected"
@@ -110,10 +110,21 @@ def _duplicate(
     )
 
 
+def _who(case: Case, group: Group) -> str:
+    """Return what tells an action from the others of its operation; for a learned identity only what differs."""
+    operation, identity = group
+    facts = case.facts(operation)
+    if facts is None or not facts.identity_learned:
+        return identity_text(dict(identity)) if identity else ""
+    others = [dict(other) for name, other in case.expected_counts if name == operation]
+    telling = {path: value for path, value in identity if len({other.get(path) for other in others}) > 1}
+    return identity_text(telling) if telling else ""
+
+
 def _lost(case: Case, group: Group, short: int) -> Finding:
     operation, identity = group
     facts = case.facts(operation)
-    who = identity_text(dict(identity)) if identity and not (facts is not None and facts.identity_learned) else ""
+    who = _who(case, group)
     what = noun(facts, operation, short)
     count = f"{_number(short)} {what}" if short > 1 else f"The {what}"
     return Finding(

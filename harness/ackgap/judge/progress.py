@@ -42,29 +42,38 @@ def progress(case: Case) -> Iterator[Finding]:
                 detail={"text": doubt.text[:500]},
             )
     for event in history.of(GaveUp):
-        if event.reason == "crash_loop" and _complete(case):
-            yield Finding(
-                kind=None,
-                code="unclean_exit",
-                summary=f"Every expected action is there, but no life ended cleanly: {event.text}",
-                evidence=(event.seq,),
-            )
-        else:
-            yield Finding(
-                kind=VerdictKind.STUCK,
-                code=f"stuck_{event.reason}",
-                summary=f"The work did not finish: {event.text}",
-                evidence=(event.seq,),
-                detail={"reason": event.reason},
-                attribution=Attribution(
-                    worker="did not get through its recovery",
-                    engine="did not bring the work to an end",
-                    target="took no part",
-                    preventable_by=("worker", "engine"),
-                    fix="Read the last lines of the output in the cell's history; make the first thing that a "
-                    "restarted worker does safe to repeat.",
-                ),
-            )
+        there = "; every expected action is there" if _complete(case) else ""
+        yield Finding(
+            kind=VerdictKind.STUCK,
+            code=f"stuck_{event.reason}",
+            summary=f"The work did not finish{there}: {event.text}",
+            evidence=(event.seq,),
+            detail={"reason": event.reason, "complete": bool(there)},
+            attribution=Attribution(
+                worker="did not get through its recovery",
+                engine="did not bring the work to an end",
+                target="took no part",
+                preventable_by=("worker", "engine"),
+                fix="Read the last lines of the output in the cell's history; make the first thing that a "
+                "restarted worker does safe to repeat.",
+            ),
+        )
+    yield from _unclean(case)
+
+
+def _unclean(case: Case) -> Iterator[Finding]:
+    """Yield a remark where the work finished, and a life before that had ended by itself with an error."""
+    failed = [
+        end for end in case.history.ends.values() if not end.by_harness and (end.exit_code or end.signal is not None)
+    ]
+    if failed and case.history.finished:
+        how = f"exit status {failed[0].exit_code}" if failed[0].exit_code else f"signal {failed[0].signal}"
+        yield Finding(
+            kind=None,
+            code="unclean_exit",
+            summary=f"Life {failed[0].incarnation} ended by itself with {how}; the work finished all the same",
+            evidence=tuple(end.seq for end in failed),
+        )
 
 
 def _unresolved(case: Case) -> str:

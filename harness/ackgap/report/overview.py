@@ -71,6 +71,7 @@ def gap_labels(
     """
     gap: set[str] = set()
     waiting: list[str] | None = None
+    sees_checkpoints = any(row.boundary_kind is BoundaryKind.CHECKPOINT for row in rows)
     for row in rows:
         if not row.plain or row.phase is None:
             continue
@@ -81,7 +82,7 @@ def gap_labels(
         elif waiting is not None and counts and row.phase is Phase.COMMITTED:
             gap.update(waiting)
             waiting = None
-        elif waiting is not None:
+        elif waiting is not None and sees_checkpoints:
             waiting.append(row.label)
     return frozenset(gap)
 

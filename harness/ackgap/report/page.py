@@ -143,7 +143,9 @@ def _overview(run: Run) -> Json:
         "expectationOf": expectation_of,
         "gaps": gaps,
         "gapOf": gap_of,
-        "groups": [_group(group, order) for group in overview.groups(Colour.RED, Colour.GREY, Colour.AMBER)],
+        "groups": [
+            _group(group, order) for group in overview.groups(Colour.RED, Colour.GREY, Colour.AMBER, by_cause=True)
+        ],
     }
 
 

@@ -109,13 +109,22 @@ def _received(event: AttemptReceived, history: History) -> tuple[str, str, str]:
 
 
 def _applied(event: EffectApplied, history: History) -> tuple[str, str, str]:
-    again = sum(
-        1
-        for other in history.effects
-        if other.seq < event.seq and other.operation == event.operation and other.identity == event.identity
-    )
+    again = event.seq in repeated_effects(history)
     style = "bold red" if again else "green"
     return "◆", f"{event.target} made {event.object_id or 'an effect'}{' (again)' if again else ''}", style
+
+
+def repeated_effects(history: History) -> frozenset[int]:
+    """Return `seq` of the effects that repeat an earlier one: the same action to the target, or the same request."""
+    seen: set[str] = set()
+    repeated: set[int] = set()
+    for effect in history.effects:
+        what = effect.identity or {"content": effect.content}
+        mark = f"{effect.operation} {sorted(map(repr, what.items()))}"
+        if mark in seen:
+            repeated.add(effect.seq)
+        seen.add(mark)
+    return frozenset(repeated)
 
 
 def _answered(event: AttemptAnswered, history: History) -> tuple[str, str, str]:  # noqa: ARG001

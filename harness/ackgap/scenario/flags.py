@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ackgap.errors import UsageInvalid
 from ackgap.scenario.check import Mistake, mistakes_of
 from ackgap.scenario.scenario import Limits, Scenario, TargetSpec, WorkerSpec
 from ackgap.scenario.schema import split_command
-from ackgap.scenario.words import with_python
+from ackgap.scenario.words import did_you_mean, with_python
 
 __all__ = ["name_of_command", "scenario_from_flags"]
 
@@ -38,6 +39,7 @@ def scenario_from_flags(
     allow_hosts: Sequence[str] = (),
     reads: Sequence[str] = (),
     expects: Sequence[str] = (),
+    protections: Sequence[str] = (),
     limits: Limits | None = None,
     directory: Path | None = None,
 ) -> Scenario:
@@ -56,6 +58,7 @@ def scenario_from_flags(
         allow_hosts: Hosts that the worker may reach.
         reads: Globs of operations without an effect, over `<target>.<operation>`.
         expects: `OPERATION=N`, the declared count of each identity.
+        protections: `NAME=PROTECTION`, how a target treats repeats.
         limits: How long to wait.
         directory: Where the worker lives; the current directory where it is None.
 
@@ -80,7 +83,7 @@ def scenario_from_flags(
             in_doubt_when=in_doubt_when,
             allow_hosts=tuple(allow_hosts),
         ),
-        targets=_targets(targets, home, tuple(reads)),
+        targets=_protected(_targets(targets, home, tuple(reads)), protections),
         declared_counts=dict(_count(text) for text in expects),
         limits=limits or Limits(),
         source=f"--worker {worker!r}",
@@ -153,6 +156,19 @@ def _targets(texts: Sequence[str], home: Path, reads: tuple[str, ...]) -> tuple[
             profile = str(home / Path(profile).expanduser())
         found[name] = TargetSpec(name=name, profile=profile, reads=reads)
     return tuple(found.values())
+
+
+def _protected(targets: tuple[TargetSpec, ...], texts: Sequence[str]) -> tuple[TargetSpec, ...]:
+    chosen = dict(_pair(text, "--protection", "NAME=PROTECTION, such as tickets=idempotency-key") for text in texts)
+    names = {target.name for target in targets}
+    for name in chosen:
+        if name not in names:
+            raise UsageInvalid(
+                f"There is no target {name!r}; {did_you_mean(name, names)}.",
+                where="--protection",
+                next_step="Name a target as in --target NAME=PROFILE.",
+            )
+    return tuple(replace(target, protection=chosen.get(target.name)) for target in targets)
 
 
 def _states(texts: Sequence[str], home: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:

@@ -26,7 +26,8 @@ function storyOf(events, findings, fault) {
       }
       case "effect_applied": {
         const call = calls.get(event.attempt);
-        const identity = JSON.stringify([event.operation, event.identity]);
+        const known = Object.keys(event.identity || {}).length > 0;
+        const identity = JSON.stringify([event.operation, known ? event.identity : event.content]);
         const count = (seen.get(identity) || 0) + 1;
         seen.set(identity, count);
         if (call) call.effect = event;
