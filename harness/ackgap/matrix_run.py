@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from ackgap.report.plain import plain, replay_command
 from ackgap.report.store import Run
 from ackgap.report.write import HTML_FILE
 from ackgap.scenario.discover import find_scenario
-from ackgap.session import Session, Source, selection_of
+from ackgap.scenario.flags import scenario_from_flags
+from ackgap.session import Session, selection_of
+from ackgap.source import Source
 
 __all__ = ["MatrixRun", "run_matrix"]
 
@@ -24,6 +27,7 @@ Check = Callable[[History], str | None]
 """An invariant of the user's own: returns what is wrong with a history, or None."""
 
 _SHOWN = 5
+_LISTS = frozenset({"targets", "env", "state", "allow_hosts", "reads", "expects", "protections"})
 
 
 @dataclass(frozen=True)
@@ -140,12 +144,7 @@ def run_matrix(
     Raises:
         AckgapError: The scenario cannot be read, or the run proved nothing.
     """
-    if scenario is not None and flags:
-        raise UsageInvalid(
-            f"{next(iter(flags))!r} belongs to worker=..., not to a scenario",
-            where="crash_matrix(...)",
-            next_step="write it into the scenario",
-        )
+    _check_arguments(scenario, flags)
     if scenario is None:
         source = Source(flags={"targets": [], **flags, "directory": str(flags.get("directory") or root)})
     else:
@@ -167,6 +166,30 @@ def run_matrix(
     run = session.run()
     cells = run.cells if check is None else tuple(_checked(run, cell, check) for cell in run.cells)
     return MatrixRun(run=run, cells=cells)
+
+
+def _check_arguments(scenario: str | Path | None, flags: Mapping[str, Json]) -> None:
+    known = {*inspect.signature(scenario_from_flags).parameters, "life_s"} - {"limits"}
+    for name, value in flags.items():
+        if name not in known:
+            near = {"slice": "slice_name", "point": "points", "target": "targets", "schedule": "schedules"}.get(name)
+            raise UsageInvalid(
+                f"crash_matrix has no argument {name!r}",
+                where="crash_matrix(...)",
+                next_step=f"write {near}=..." if near else f"its arguments for a worker: {', '.join(sorted(known))}",
+            )
+        if scenario is not None:
+            raise UsageInvalid(
+                f"{name!r} belongs to worker=..., not to a scenario",
+                where="crash_matrix(...)",
+                next_step="write it into the scenario",
+            )
+        if name in _LISTS and (isinstance(value, str) or not isinstance(value, Sequence)):
+            raise UsageInvalid(
+                f"{name!r} is a list of texts, as on the command line",
+                where="crash_matrix(...)",
+                next_step=f"write {name}=['NAME=...']",
+            )
 
 
 def _checked(run: Run, cell: CellResult, check: Check) -> CellResult:

@@ -63,6 +63,7 @@ def crash_matrix(request: pytest.FixtureRequest) -> Callable[..., MatrixRun]:
     name = request.node.name.translate({ord(character): "-" for character in "/\\:[]<>*?\"' "})
 
     def run(scenario: str | Path | None = None, **arguments: object) -> MatrixRun:
+        mistake: AckgapError
         try:
             return run_matrix(
                 scenario,
@@ -73,6 +74,8 @@ def crash_matrix(request: pytest.FixtureRequest) -> Callable[..., MatrixRun]:
                 **arguments,  # type: ignore[arg-type]
             )
         except AckgapError as error:
-            pytest.fail(f"ackgap: {error}", pytrace=False)
+            mistake = error
+        # Out of the handler, so that pytest does not print the exception twice.
+        pytest.fail(f"ackgap: {mistake}", pytrace=False)
 
     return run

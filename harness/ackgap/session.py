@@ -8,89 +8,27 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
-import platform
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ackgap import __version__
 from ackgap.campaign.campaign import Campaign, Listener, Selection
-from ackgap.errors import EnvironmentLacks, ResultsInvalid, UsageInvalid
-from ackgap.model.event import Json
+from ackgap.errors import ResultsInvalid, UsageInvalid
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
 from ackgap.plan.rows import merged_order
 from ackgap.report.store import AxisInfo, RowInfo, Run, RunInfo, RunWriter, read_run
 from ackgap.report.write import write_reports
-from ackgap.scenario.flags import scenario_from_flags
-from ackgap.scenario.load import load_scenario
-from ackgap.scenario.scenario import Limits, Scenario
+from ackgap.requirements import check_requirements, network_note, versions
+from ackgap.scenario.scenario import Scenario
+from ackgap.source import SOURCE_FILE, Source
 
-__all__ = ["SOURCE_FILE", "Session", "Source", "check_requirements", "selection_of"]
-
-SOURCE_FILE = "source.json"
-_LIBRARIES = ("langgraph", "langgraph-checkpoint-sqlite", "dbos", "temporalio", "pydantic-ai-slim", "openai", "httpx")
-
-
-class Source:
-    """Where a scenario comes from, in a form that a later replay can read again.
-
-    Args:
-        path: Of a scenario file or its folder.
-        flags: Arguments of `scenario_from_flags`.
-    """
-
-    def __init__(self, *, path: Path | None = None, flags: Mapping[str, Json] | None = None) -> None:
-        self._path = path
-        self._flags = dict(flags or {})
-
-    def scenario(self) -> Scenario:
-        """Load the scenario.
-
-        Raises:
-            AckgapError: It cannot be read.
-        """
-        if self._path is not None:
-            return load_scenario(self._path)
-        flags = dict(self._flags)
-        directory, life_s = flags.pop("directory", None), flags.pop("life_s", None)
-        limits = Limits(life_s=float(life_s)) if life_s else None
-        return scenario_from_flags(**flags, limits=limits, directory=Path(directory) if directory else None)
-
-    def to_json(self, directory: Path) -> dict[str, Json]:
-        """Return it for `source.json`; paths are written as seen from the directory of the results."""
-        if self._path is not None:
-            return {"path": os.path.relpath(self._path, directory)}
-        home = self._flags.get("directory") or Path.cwd()
-        return {"flags": {**self._flags, "directory": os.path.relpath(home, directory)}}
-
-    @classmethod
-    def read(cls, directory: Path) -> Source:
-        """Read what a session wrote.
-
-        Raises:
-            ResultsInvalid: The directory has no such file, or it is damaged.
-        """
-        path = directory / SOURCE_FILE
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            if "path" in document:
-                return cls(path=directory / document["path"])
-            flags = dict(document["flags"])
-            return cls(flags={**flags, "directory": str((directory / flags["directory"]).resolve())})
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ResultsInvalid(
-                f"what was run is not known: {error}",
-                where=str(path),
-                next_step="name a directory that `ackgap run` wrote",
-            ) from error
+__all__ = ["Session", "selection_of"]
 
 
 def selection_of(
@@ -346,22 +284,6 @@ class Session:
             self._writer.write_run(self._info)
 
 
-def network_note(scenario: Scenario, *, isolated: bool) -> str:
-    """Return what is refused, and what cannot be, in a sentence for before the start."""
-    allowed = f" except to {', '.join(scenario.worker.allow_hosts)}" if scenario.worker.allow_hosts else ""
-    if isolated:
-        return "Workers run in a network of their own: nothing but the targets can be reached, in any language."
-    if scenario.worker.python_injector:
-        return (
-            f"Python workers are refused connections to other machines{allowed}. Programs in other languages cannot "
-            "be refused here: make sure that they are given the targets' addresses."
-        )
-    return (
-        "Connections to other machines cannot be refused here: make sure that the worker is given the targets' "
-        "addresses."
-    )
-
-
 def check_writable(directory: Path) -> None:
     """Refuse a directory that results cannot be written to, before anything runs.
 
@@ -403,64 +325,6 @@ def set_aside(directory: Path) -> None:
             where=str(directory),
             next_step="name another directory with --out",
         ) from error
-
-
-def _interpreter(scenario: Scenario) -> str | None:
-    program = Path(scenario.worker.command[0])
-    return scenario.worker.command[0] if program.name.startswith("python") else None
-
-
-def check_requirements(scenario: Scenario) -> None:
-    """Refuse to start where the worker's interpreter lacks what the scenario says it needs.
-
-    Raises:
-        EnvironmentLacks: Names the modules and how to get them.
-    """
-    python = _interpreter(scenario)
-    if not scenario.worker.requires or python is None:
-        return
-    code = (
-        "import importlib.util, sys\n"
-        "def there(name):\n"
-        "    try: return importlib.util.find_spec(name) is not None\n"
-        "    except ModuleNotFoundError: return False\n"
-        "print(*[name for name in sys.argv[1:] if not there(name)])"
-    )
-    done = _ask(python, code, *scenario.worker.requires)
-    if done is None or done.split():
-        lacking = "a Python interpreter" if done is None else ", ".join(done.split())
-        raise EnvironmentLacks(
-            f"the worker of {scenario.name} needs {lacking}",
-            where=python,
-            next_step=scenario.worker.requires_hint or "install it for that interpreter",
-        )
-
-
-def versions(scenario: Scenario) -> dict[str, str]:
-    """Return the versions that a result depends on."""
-    known = {"ackgap": __version__, "python": platform.python_version(), "platform": platform.platform(terse=True)}
-    python = _interpreter(scenario)
-    if python is not None:
-        code = (
-            "import importlib.metadata as m, json, platform, sys\n"
-            "found = {}\n"
-            "for name in sys.argv[1:]:\n"
-            "    try: found[name] = m.version(name)\n"
-            "    except m.PackageNotFoundError: pass\n"
-            "print(json.dumps({'worker python': platform.python_version(), **found}))"
-        )
-        answer = _ask(python, code, *_LIBRARIES)
-        if answer is not None:
-            known |= json.loads(answer)
-    return known
-
-
-def _ask(python: str, code: str, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run([python, "-c", code, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
 
 
 def _program() -> str:

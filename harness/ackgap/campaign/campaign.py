@@ -25,7 +25,7 @@ from ackgap.execute.isolation import can_isolate
 from ackgap.execute.order import Order
 from ackgap.execute.slot import SlotSpec, open_slot
 from ackgap.execute.workspace import OutsideState
-from ackgap.model.event import EgressAttempted
+from ackgap.model.event import EgressAttempted, InjectorReady
 from ackgap.model.expectation import Expectation
 from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant
@@ -178,6 +178,7 @@ class Campaign:
         check_state(first.history, second.history, self._scenario, column.variant)
         for probe in (first, second):
             self._note_egress(probe.history)
+            self._note_unseen(probe.history)
             check_probe(probe.history, self._scenario, column.variant, isolated=self._isolated)
         expectation = expectation_of(self._scenario, column.variant, self._profiles, first.history, second.history)
         self._listener.probed(column.variant, expectation)
@@ -195,6 +196,13 @@ class Campaign:
         for event in history.of(EgressAttempted):
             outcome = "allowed" if event.allowed else "refused"
             self._listener.noted(f"The worker tried to reach {event.host}, which is not this machine: {outcome}.")
+
+    def _note_unseen(self, history: History) -> None:
+        if not history.of(InjectorReady):
+            self._listener.noted(
+                "No injector came up in the worker, so it was killed only where the targets see it: requests received "
+                "and applied. What it writes to its own store was not told apart; that takes a Python worker."
+            )
 
     def _note_assumptions(self, expectation: Expectation) -> None:
         for facts in expectation.operations.values():

@@ -13,8 +13,9 @@ from ackgap.report.plain import plain
 from ackgap.report.store import Run, read_run
 from ackgap.report.terminal import make_console
 from ackgap.report.timeline import render_timeline
+from ackgap.requirements import check_requirements
 from ackgap.scenario.scenario import Scenario
-from ackgap.session import Source, check_requirements
+from ackgap.source import Source
 
 __all__ = ["replay"]
 

@@ -17,7 +17,8 @@ from ackgap.report.store import Run, read_run
 from ackgap.report.terminal import make_console, print_run
 from ackgap.report.write import HTML_FILE
 from ackgap.scenario.discover import find_scenario
-from ackgap.session import Session, Source, selection_of
+from ackgap.session import Session, selection_of
+from ackgap.source import Source
 
 __all__ = ["exit_status", "run"]
 
