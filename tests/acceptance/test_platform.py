@@ -25,7 +25,7 @@ def test_a_refusal_comes_before_anything_is_imported_that_does_not_exist_there()
     import sys
 
     code = (
-        "import sys; sys.platform = 'win32'; from ackgap.cli import main; "
+        "import argparse, gettext, locale, shutil, sys; from ackgap.cli import main; sys.platform = 'win32'; "
         "code = main(['run', 'x']); print('fcntl' in sys.modules, code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
