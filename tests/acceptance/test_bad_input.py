@@ -104,6 +104,16 @@ def test_results_of_an_earlier_run_are_set_aside_not_lost(project):
     assert (project.path / "out.previous" / "cells.jsonl").read_text() == before
 
 
+def test_a_temporary_directory_with_a_long_name_is_no_obstacle(project, monkeypatch):
+    """The path of a Unix socket is limited to about 100 bytes."""
+    long = project.path / ("long" * 30)
+    long.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long))
+    project.write("agent.py", TICKET + "post()\n")
+    outcome = project.run_worker("python agent.py", "--point", "*:applied")
+    assert outcome.verdicts["tickets.POST/tickets#1:applied@default"] == "duplicate"
+
+
 def test_a_mistake_costs_no_earlier_results(project):
     project.write("agent.py", TICKET + "post()\n")
     good = project.run_worker("python agent.py", "--point", "*:applied")

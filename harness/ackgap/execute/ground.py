@@ -19,6 +19,8 @@ __all__ = ["Ground", "clear_ground", "prepare_ground", "sweep_dead_runs"]
 
 _PREFIX = "ackgap-"
 _OWNER = "owner.json"
+_BASE_BYTES = 70
+"""The path of a Unix socket may have about 100 bytes; a run's directory, slot and socket add up to 25."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +45,22 @@ def prepare_ground() -> Ground:
     sweep_dead_runs()
     token = secrets.token_hex(12)
     try:
-        directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_base()))
         owner = {"pid": os.getpid(), "started_s": psutil.Process().create_time(), "run": token}
         (directory / _OWNER).write_text(json.dumps(owner), encoding="utf-8")
     except OSError as error:
         raise HarnessFailed(
             f"no temporary directory can be made: {error.strerror or error}",
-            where=tempfile.gettempdir(),
+            where=_base(),
             next_step="free some space there, or set TMPDIR to a directory with room",
         ) from error
     return Ground(directory=directory, run_token=token)
+
+
+def _base() -> str:
+    """Return where runs have their temporary directories: where the system says, unless that is too long for sockets."""
+    chosen = tempfile.gettempdir()
+    return chosen if len(os.fsencode(chosen)) <= _BASE_BYTES else "/tmp"  # noqa: S108 - mkdtemp makes it private
 
 
 def clear_ground(ground: Ground) -> None:
@@ -64,7 +72,7 @@ def clear_ground(ground: Ground) -> None:
 
 def sweep_dead_runs() -> None:
     """Clear away the processes and directories of runs whose harness is dead: killed, or the machine ran out of it."""
-    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for directory in Path(_base()).glob(f"{_PREFIX}*"):
         try:
             owner = json.loads((directory / _OWNER).read_text(encoding="utf-8"))
             alive = _is_alive(int(owner["pid"]), float(owner["started_s"]))

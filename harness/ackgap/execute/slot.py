@@ -11,6 +11,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -143,7 +144,14 @@ def run_order(order: Order, watch: Callable[[Event], None] | None = None) -> Fin
         AckgapError: The cell could not be run.
     """
     assert _slot is not None, "this process is not a slot"
-    return _slot.run(order, watch)
+    try:
+        return _slot.run(order, watch)
+    except OSError as error:
+        raise HarnessFailed(
+            f"a cell could not be run: {error.strerror or error}",
+            where=str(error.filename or tempfile.gettempdir()),
+            next_step="make room or mend the permissions there; the finished cells are kept",
+        ) from error
 
 
 def close_slot() -> None:
