@@ -58,7 +58,7 @@ def prepare_ground() -> Ground:
 
 
 def _base() -> str:
-    """Return where runs have their temporary directories: where the system says, unless that is too long for sockets."""
+    """Return where runs have their temporary directories: where the system says, if sockets can have that path."""
     chosen = tempfile.gettempdir()
     return chosen if len(os.fsencode(chosen)) <= _BASE_BYTES else "/tmp"  # noqa: S108 - mkdtemp makes it private
 
