@@ -50,7 +50,7 @@ def test_a_failure_says_where_it_was_killed_what_happened_twice_why_and_how_to_s
         r"^duplicate: Two POST /tickets effects$",
         r"^ *killed at +tickets\.POST/tickets#1:applied@default$",
         r"^ *worker +\*? *sent no idempotency key",
-        r"^ *target +\*? *has no protection against repeats",
+        r"^ *target +\*? *was run without protection",
         r"^ *fix +\S",
         r"^ *again +ackgap replay (\S+) 'tickets\.POST/tickets#1:applied@default'$",
     ):

@@ -65,7 +65,7 @@ class Launch:
             try:
                 if python is None:
                     raise NurseryUnfit("the command does not simply run a script with a Python interpreter")
-                nursery = self._surroundings.nursery_for(python, self._order.warm, self._nursery_environment())
+                nursery = self._surroundings.nursery_for(python, self._order.warm, self._plain_environment())
                 nursery.check(command, clock_offset_s=clock_offset_s)
                 pid = process.start(command, directory=self._surroundings.work, env=env, nursery=nursery)
             except NurseryUnfit as reason:

@@ -73,7 +73,7 @@ class _Slot:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._loop = asyncio.new_event_loop()
         self._targets = {name: TargetService(name) for name in spec.target_names}
-        self._nurseries: dict[tuple[str, tuple[str, ...]], Nursery] = {}
+        self._nurseries: dict[tuple[object, ...], Nursery] = {}
         self._witness = NameWitness() if spec.isolated else None
         self._loop.run_until_complete(self._listen())
         self._outside = (
@@ -103,7 +103,7 @@ class _Slot:
         return Finished(history=history, hold_outcome=supervisor.hold_outcome, modules=supervisor.modules)
 
     def _nursery_for(self, python: str, modules: tuple[str, ...], env: Mapping[str, str]) -> Nursery:
-        key = (python, modules)
+        key = (python, modules, tuple(sorted(env.items())))
         if key not in self._nurseries:
             self._nurseries[key] = Nursery(python, modules, env)
         return self._nurseries[key]
