@@ -10,7 +10,7 @@ from ackgap.errors import HarnessFailed, ProbeFailed
 
 __all__ = ["LINKED_DIRECTORIES", "OutsideState", "fresh_copy", "remove_tree"]
 
-LINKED_DIRECTORIES = frozenset({".git", ".hg", ".tox", ".nox", ".venv", "venv", "env", "node_modules", "target"})
+LINKED_DIRECTORIES = frozenset({".git", ".hg", ".tox", ".nox", ".venv", "venv", "node_modules"})
 """Directories that are large and hold no state of an agent: linked into the copy, not copied."""
 
 _LEFT_OUT = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "reports"})
@@ -62,7 +62,8 @@ def _copy(source: Path, destination: Path, budget: list[int]) -> None:
 
 def _copy_link(link: Path, copy: Path) -> None:
     target = link.readlink()
-    copy.symlink_to(target if target.is_absolute() else (link.parent / target).absolute())
+    inside = not target.is_absolute() and ".." not in target.parts  # then the copy has its own
+    copy.symlink_to(target if inside or target.is_absolute() else (link.parent / target).absolute())
 
 
 def remove_tree(directory: Path) -> None:
