@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from ackgap.model.event import Json
 
-__all__ = ["Announcement", "Channel", "Connection", "same_token"]
+__all__ = ["Announcement", "Channel", "Connection"]
 
 Announcement = dict[str, Json]
 _MESSAGE_BYTES = 1 << 20
@@ -137,8 +136,3 @@ async def _read(reader: asyncio.StreamReader) -> Announcement | None:
     if not isinstance(message, dict):
         raise ValueError("not an announcement")
     return message
-
-
-def same_token(one: str, other: str) -> bool:
-    """Compare secrets without telling how much of them agrees."""
-    return hmac.compare_digest(one.encode(), other.encode())
