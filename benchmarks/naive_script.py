@@ -26,8 +26,9 @@ from pathlib import Path
 
 from measure import Interval, machine, pairs, timed
 
-from ackgap.campaign.campaign import wants_isolation, with_pool
 from ackgap.campaign.cell import CellTask, run_cell
+from ackgap.campaign.pool import with_pool
+from ackgap.campaign.stage import wants_isolation
 from ackgap.execute.ground import clear_ground, prepare_ground
 from ackgap.execute.order import Order
 from ackgap.model.matrix import Variant
@@ -35,7 +36,7 @@ from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import VerdictKind
 from ackgap.report.store import read_run
 from ackgap.session import Source
-from ackgap.target.profile import load_profile
+from ackgap.target.profiles.profile import load_profile
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 LIMIT_S = 60
