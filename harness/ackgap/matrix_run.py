@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ackgap.campaign.choosing import selection_of
 from ackgap.errors import UsageInvalid
 from ackgap.model.event import Json
 from ackgap.model.expectation import Expectation
@@ -18,7 +20,7 @@ from ackgap.report.store import Run
 from ackgap.report.write import HTML_FILE
 from ackgap.scenario.discover import find_scenario
 from ackgap.scenario.flags import scenario_from_flags
-from ackgap.session import Session, selection_of
+from ackgap.session import Session
 from ackgap.source import Source
 
 __all__ = ["MatrixRun", "run_matrix"]
@@ -121,8 +123,15 @@ def run_matrix(
     points: Sequence[str] = (),
     slice_name: str | None = None,
     schedules: Sequence[str] = (),
+    faults: Sequence[str] = (),
+    depth: int | None = None,
+    orders: bool = False,
+    unsettled: int = 0,
+    prune: bool = False,
+    settings: Sequence[str] | Mapping[str, Mapping[str, Json]] = (),
     check: Check | None = None,
     warm: bool = False,
+    engine_defaults: bool = False,
     **flags: Json,
 ) -> MatrixRun:
     """Run a matrix and return what it found.
@@ -137,21 +146,34 @@ def run_matrix(
         points: Globs over crash points.
         slice_name: A slice of the scenario.
         schedules: Run these instead of a kill at every point.
+        faults: What is done at every point, such as `lose`; those of the scenario where there are none.
+        depth: Kill recoveries as well, at the points that they pass: up to so many lives of a run, at most 3.
+        orders: Let durable writes that run beside each other land in the other order as well.
+        unsettled: Kill at every point also without waiting for writes in flight, in so many runs.
+        prune: Of points with the same crash state run one, and check a sample of the others.
+        settings: Of profiles: `NAME.SETTING=VALUE` each, or values by target and setting; over those of the scenario.
         check: An invariant over each cell's history.
         warm: Fork Python lives from a parent that has imported their installed modules once.
+        engine_defaults: Shorten nothing of what an engine waits for.
         flags: Arguments of `scenario_from_flags`.
 
     Raises:
         AckgapError: The scenario cannot be read, or the run proved nothing.
     """
-    _check_arguments(scenario, flags)
-    if scenario is None:
-        source = Source(flags={"targets": [], **flags, "directory": str(flags.get("directory") or root)})
-    else:
-        path = root / scenario
-        source = Source(path=find_scenario(str(path if path.exists() else scenario)))
+    source = _source(scenario, root, settings, flags, engine_defaults=engine_defaults)
     loaded = source.scenario()
-    selection = selection_of(loaded, only=only, points=points, slice_name=slice_name, schedules=schedules)
+    selection = selection_of(
+        loaded,
+        only=only,
+        points=points,
+        slice_name=slice_name,
+        schedules=schedules,
+        faults=faults,
+        depth=depth,
+        orders=orders,
+        unsettled=unsettled,
+        prune=prune,
+    )
     session = Session(
         source,
         loaded,
@@ -163,16 +185,52 @@ def run_matrix(
         command="pytest",
         warm=warm,
     )
+    return _carried_through(session, check)
+
+
+def _carried_through(session: Session, check: Check | None) -> MatrixRun:
     run = session.run()
+    for error in session.unwritten:
+        warnings.warn(str(error), stacklevel=3)
     cells = run.cells if check is None else tuple(_checked(run, cell, check) for cell in run.cells)
     return MatrixRun(run=run, cells=cells)
+
+
+def _source(
+    scenario: str | Path | None,
+    root: Path,
+    settings: Sequence[str] | Mapping[str, Mapping[str, Json]],
+    flags: Mapping[str, Json],
+    *,
+    engine_defaults: bool,
+) -> Source:
+    _check_arguments(scenario, flags)
+    if isinstance(settings, str):
+        raise UsageInvalid(
+            "'settings' is a list of texts, as on the command line, or a dict",
+            where="crash_matrix(...)",
+            next_step="write settings=['NAME.SETTING=VALUE'], or settings={'NAME': {'SETTING': VALUE}}",
+        )
+    if scenario is None:
+        given = {"targets": [], **flags, "directory": str(flags.get("directory") or root)}
+        return Source(flags=given, settings=settings, home=root, engine_defaults=engine_defaults)
+    path = root / scenario
+    found = find_scenario(str(path if path.exists() else scenario))
+    return Source(path=found, settings=settings, home=root, engine_defaults=engine_defaults)
 
 
 def _check_arguments(scenario: str | Path | None, flags: Mapping[str, Json]) -> None:
     known = {*inspect.signature(scenario_from_flags).parameters, "life_s"} - {"limits"}
     for name, value in flags.items():
         if name not in known:
-            near = {"slice": "slice_name", "point": "points", "target": "targets", "schedule": "schedules"}.get(name)
+            near = {
+                "slice": "slice_name",
+                "point": "points",
+                "target": "targets",
+                "schedule": "schedules",
+                "fault": "faults",
+                "set": "settings",
+            }.get(name)
             raise UsageInvalid(
                 f"crash_matrix has no argument {name!r}",
                 where="crash_matrix(...)",
@@ -194,7 +252,8 @@ def _check_arguments(scenario: str | Path | None, flags: Mapping[str, Json]) -> 
 
 def _checked(run: Run, cell: CellResult, check: Check) -> CellResult:
     """Return the result with the finding of a test's own check, if it has one."""
-    wrong = check(run.history(cell.cell))
+    # A cell that was not run has the history of the one that leads to the same state.
+    wrong = check(run.history(cell.equal_to or cell.cell))
     if wrong is None:
         return cell
     finding = Finding(kind=VerdictKind.DIVERGED, code="check", summary=f"the test's own check does not hold: {wrong}")

@@ -12,101 +12,34 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ackgap.campaign.campaign import Campaign, Listener, Selection
+from ackgap.campaign.campaign import Campaign
+from ackgap.campaign.listener import Listener
+from ackgap.campaign.selection import Selection
+from ackgap.environments.cache import tell_on_stderr, with_environments
 from ackgap.errors import ResultsInvalid, UsageInvalid
+from ackgap.execute.engines.known import shortened
+from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
-from ackgap.plan.rows import merged_order
+from ackgap.plan.rows import merged_order, row_order
+from ackgap.report.lock import directory_lock
 from ackgap.report.store import AxisInfo, RowInfo, Run, RunInfo, RunWriter, read_run
-from ackgap.report.write import write_reports
+from ackgap.report.write import write_reports_of
 from ackgap.requirements import check_requirements, network_note, versions
 from ackgap.scenario.scenario import Scenario
 from ackgap.source import SOURCE_FILE, Source
 
-__all__ = ["Session", "selection_of"]
+__all__ = ["Session"]
 
 
-def selection_of(
-    scenario: Scenario,
-    *,
-    only: Sequence[str] = (),
-    points: Sequence[str] = (),
-    slice_name: str | None = None,
-    schedules: Sequence[str] = (),
-) -> Selection:
-    """Return the part of the matrix that options name.
-
-    Args:
-        scenario: Whose axes and slices they name.
-        only: `AXIS=VALUE` or `AXIS=VALUE,VALUE`.
-        points: Globs over crash points.
-        slice_name: A slice of the scenario.
-        schedules: Text forms of schedules, such as `pause@tickets.create#1:sending`.
-
-    Raises:
-        UsageInvalid: An axis, value or slice does not exist, or a text is no schedule.
-    """
-    variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
-    globs = tuple(points)
-    if slice_name is not None:
-        try:
-            part = scenario.slice(slice_name)
-        except KeyError:
-            names = ", ".join(part.name for part in scenario.slices) or "it has none"
-            raise UsageInvalid(
-                f"the scenario has no slice {slice_name!r}", where="--slice", next_step=f"its slices: {names}"
-            ) from None
-        variants, globs = part.variants, globs or part.points
-    chosen: dict[str, tuple[str, ...]] = {}
-    for text in only:
-        axis, values = _axis_and_values(scenario, text)
-        chosen[axis] = (*chosen.get(axis, ()), *values)
-    if chosen:
-        variants = tuple(filter(None, (_narrowed(partial, chosen) for partial in variants))) if variants else (chosen,)
-        if not variants:
-            raise UsageInvalid(
-                f"no variant of the slice {slice_name} is left",
-                where="--only",
-                next_step="leave out --slice or --only; the scenario's file has the variants of its slices",
-            )
-    try:
-        parsed = tuple(Schedule.parse(text) for text in schedules)
-    except ValueError as error:
-        raise UsageInvalid(
-            str(error), where="--schedule", next_step="write it as in a report, such as kill@tickets.create#1:applied"
-        ) from None
-    return Selection(variants=variants, points=globs, schedules=parsed)
-
-
-def _narrowed(
-    partial: Mapping[str, tuple[str, ...]], chosen: Mapping[str, tuple[str, ...]]
-) -> dict[str, tuple[str, ...]] | None:
-    """Return the partial variant that agrees with both; None where nothing does."""
-    both = dict(partial)
-    for axis, values in chosen.items():
-        both[axis] = tuple(value for value in both.get(axis, values) if value in values)
-    return both if all(both.values()) else None
-
-
-def _axis_and_values(scenario: Scenario, text: str) -> tuple[str, tuple[str, ...]]:
-    name, equals, values = text.partition("=")
-    axis = next((axis for axis in scenario.axes if axis.name == name), None)
-    if axis is None or not equals:
-        names = ", ".join(f"{axis.name}=..." for axis in scenario.axes) or "it has none"
-        raise UsageInvalid(f"{text!r} names no axis of the scenario", where="--only", next_step=f"its axes: {names}")
-    chosen = tuple(values.split(","))
-    allowed = [value.name for value in axis.values]
-    for value in chosen:
-        if value not in allowed:
-            raise UsageInvalid(
-                f"axis {name} has no value {value!r}", where="--only", next_step=f"its values: {', '.join(allowed)}"
-            )
-    return name, chosen
+def _shortened_notes(scenario: Scenario) -> tuple[str, ...]:
+    texts = shortened(scenario.engine)
+    return (f"Waiting is shortened (--engine-defaults runs without): {'; '.join(texts)}.",) if texts else ()
 
 
 class Session:
@@ -121,6 +54,7 @@ class Session:
         network: `auto`, `isolated` or `host`.
         command: How the run was started, for a reader to repeat it.
         warm: Fork Python lives from a warm parent.
+        tell: Told what takes its time before the campaign begins.
     """
 
     def __init__(
@@ -135,6 +69,7 @@ class Session:
         network: str = "auto",
         command: str = "",
         warm: bool = False,
+        tell: Callable[[str], None] = tell_on_stderr,
     ) -> None:
         self._source = source
         self._scenario = scenario
@@ -145,21 +80,29 @@ class Session:
         self._network = network
         self._command = command
         self._warm = warm
+        self._tell = tell
         self._expectations: dict[str, Expectation] = {}
         self._schedules: dict[str, Schedule] = {}
         self._finished = 0
         self._info = RunInfo(scenario=scenario.name)
         self._writer: RunWriter | None = None
         self._held: list[CellResult] = []
+        self._results: list[CellResult] = []
+        self.unwritten: list[ResultsInvalid] = []
+        """What could not be written at the end, although the run itself was carried through."""
 
     def run(self) -> Run:
-        """Run, write results and reports, and return the run as its files tell it.
+        """Run, write results and reports, and return the run.
+
+        A result that is known is returned also where the disk refuses it at the end; `unwritten` then says so.
 
         Raises:
-            AckgapError: As the campaign raises it, after the reports of what had finished are written.
+            AckgapError: As the campaign raises it, after the reports of what had finished are written; `so_far` has
+                what that is.
             KeyboardInterrupt: The same.
         """
-        check_requirements(self._scenario)
+        variants = self._selection.variants_of(self._scenario)
+        check_requirements(self._scenario, variants)
         campaign = Campaign(
             self._scenario,
             selection=self._selection,
@@ -170,19 +113,31 @@ class Session:
         )
         check_writable(self._directory)
         complete = False
-        try:
-            campaign.run()
-            complete = True
-        finally:
-            self._info = replace(self._info, interrupted=not complete)
-            self._conclude()
+        with directory_lock(self._directory):
+            # Only now, as it may take minutes: whatever else is wrong has been told.
+            self._scenario = with_environments(self._scenario, variants, tell=self._tell)
+            check_requirements(self._scenario, variants)
+            campaign.equip(self._scenario.environments)
+            try:
+                campaign.run()
+                complete = True
+            finally:
+                self._info = replace(self._info, interrupted=not complete)
+                self._conclude(campaign.bounds)
         if self._writer is None:
             raise UsageInvalid(
                 "no cell was run: no crash point is like the ones that were asked for",
                 where="--point, --only, --slice or --schedule",
                 next_step=f"points that there are: {', '.join(self._some_points()) or 'none'}, ...",
             )
-        return read_run(self._directory)
+        return self._so_far() if self.unwritten else read_run(self._directory)
+
+    def so_far(self) -> Run | None:
+        """Return what has finished by now, from memory; None where no cell has."""
+        return self._so_far() if any(result.schedule.faults for result in self._results) else None
+
+    def _so_far(self) -> Run:
+        return Run.of(self._directory, self._info, self._results)
 
     def _open(self) -> RunWriter:
         """Set an earlier run aside and begin to write; only now, so that a mistake does not cost its results."""
@@ -195,11 +150,15 @@ class Session:
         self._held.clear()
         return writer
 
-    def _conclude(self) -> None:
-        if self._writer is not None:
-            self._write_info()
-            self._writer.close()
-            write_reports(self._directory)
+    def _conclude(self, bounds: Bounds) -> None:
+        if self._writer is None:
+            return
+        self._info = replace(self._info, bounds=bounds)
+        for step in (self._write_info, self._writer.close, lambda: write_reports_of(self._so_far())):
+            try:
+                step()
+            except ResultsInvalid as error:
+                self.unwritten.append(error)
 
     def _some_points(self) -> list[str]:
         points = dict.fromkeys(point for known in self._expectations.values() for point in known.points)
@@ -213,18 +172,19 @@ class Session:
             scenario=self._scenario.name,
             title=self._scenario.title,
             about=self._scenario.about,
-            versions=versions(self._scenario),
+            versions=versions(self._scenario, variants),
             started_at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             command=self._command,
             axes=tuple(AxisInfo.of(axis) for axis in self._scenario.axes),
             variants=tuple(variants),
             replay_prefix=f"{_program()} replay {shlex.quote(_relative(self._directory))}",
-            notes=(network_note(self._scenario, isolated=isolated),),
+            notes=(network_note(self._scenario, isolated=isolated), *_shortened_notes(self._scenario)),
             interrupted=True,
         )
         self._write_info()
         self._display.began(variants, isolated)
-        self._display.noted(self._info.notes[0])
+        for text in self._info.notes:
+            self._display.noted(text)
 
     def probed(self, variant: Variant, expectation: Expectation) -> None:
         """Keep the yardstick of a variant."""
@@ -246,6 +206,7 @@ class Session:
     def finished(self, result: CellResult) -> None:
         """Write down a result."""
         self._schedules[result.schedule.label] = result.schedule
+        self._results.append(replace(result, history=()))
         if self._writer is None and result.schedule.faults:
             self._writer = self._open()
             self._write_info()
@@ -260,15 +221,14 @@ class Session:
 
     def _write_info(self) -> None:
         order = merged_order(expectation.points for expectation in self._expectations.values())
-        rows = [label for label in order if label in self._schedules]
-        rows += [label for label in self._schedules if label not in order]
+        rows = row_order(self._schedules.values(), order, self._selection.manners, self._selection.schedules)
         nouns = {
             name: facts.noun[0]
             for expectation in self._expectations.values()
             for name, facts in expectation.operations.items()
             if facts.effectful
         }
-        killed = [label for label in rows if self._schedules[label].faults]
+        killed = [schedule for schedule in rows if schedule.faults]
         cells = len(killed) * len(self._expectations)
         ran = self._finished - len(self._expectations)
         self._info = replace(
@@ -276,12 +236,16 @@ class Session:
             expectations=dict(self._expectations),
             row_order=tuple(
                 RowInfo.of(schedule, noun=nouns.get(schedule.faults[0].point.name, "") if schedule.faults else "")
-                for schedule in (self._schedules[label] for label in rows)
+                for schedule in rows
             ),
-            not_applicable=max(0, cells - ran) if not self._info.interrupted else 0,
+            not_applicable=0 if self._info.interrupted else self._not_applicable(cells - ran),
         )
         if self._writer is not None:
             self._writer.write_run(self._info)
+
+    def _not_applicable(self, missing: int) -> int:
+        """Return how many cells of the full rectangle there cannot be, of so many that are missing."""
+        return max(0, missing)
 
 
 def check_writable(directory: Path) -> None:
@@ -291,12 +255,14 @@ def check_writable(directory: Path) -> None:
         ResultsInvalid: Names the directory.
     """
     try:
+        if not directory.resolve().name:
+            raise ValueError("it is the root of the file system")
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=directory, prefix=".ackgap-"):
             pass
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
         raise ResultsInvalid(
-            f"results cannot be written: {error.strerror or error}",
+            f"results cannot be written: {getattr(error, 'strerror', None) or error}",
             where=str(directory),
             next_step="name a directory that you can write to with --out",
         ) from error
@@ -312,7 +278,8 @@ def set_aside(directory: Path) -> None:
     found = [directory / name for name in names if (directory / name).exists()]
     if not found:
         return
-    previous = directory.with_name(directory.name + ".previous")
+    whole = directory.resolve()
+    previous = whole.with_name(whole.name + ".previous")
     try:
         if previous.exists():
             shutil.rmtree(previous)

@@ -5,82 +5,39 @@ Results are handed on as they come, so that a run that is interrupted, or ends i
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
-import sys
-import types
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any
 
-from ackgap.campaign.cell import CellTask, RawRun, judged, run_cell, run_raw
-from ackgap.campaign.probe import check_probe, check_state, expectation_of
+from ackgap.campaign.accounts import bounds_of, exploration_notes
+from ackgap.campaign.cell import CellTask, RawRun, judged, lost_cell, run_cell, run_raw
+from ackgap.campaign.exploration import Exploration
+from ackgap.campaign.listener import Listener
+from ackgap.campaign.notes import assumed, seen_in_probe
+from ackgap.campaign.pool import SlotPool, limit_of, with_pool
+from ackgap.campaign.probe import yardstick
+from ackgap.campaign.pruning import lives_alike, why_not_pruned
+from ackgap.campaign.selection import Selection
+from ackgap.campaign.stage import checked_profiles, on_ground, wants_isolation
+from ackgap.campaign.upstream import begin_recordings, upstream_notes
 from ackgap.errors import HarnessFailed, ProbeFailed
-from ackgap.execute.ground import Ground, clear_ground, prepare_ground
-from ackgap.execute.isolation import can_isolate
+from ackgap.execute.mask_learning import compare_probes
+from ackgap.execute.masks import Learned
 from ackgap.execute.order import Order
-from ackgap.execute.slot import SlotSpec, open_slot
-from ackgap.execute.workspace import OutsideState
-from ackgap.model.event import EgressAttempted, InjectorReady
+from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
 from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import UNDISTURBED, Schedule
-from ackgap.plan.exhaustive import every_point_once
+from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.scenario import AxisValue, Scenario
-from ackgap.target.profile import Profile, load_profile
 
-__all__ = ["Campaign", "Listener", "Selection", "run_one_cell"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which part of the matrix to run.
-
-    Attributes:
-        variants: Partial variants; a variant is run if it agrees with one of them, every one where there is none.
-        points: Globs over crash points; every point where there is none.
-        schedules: Run these; the kills at every point then only where `points` names some.
-    """
-
-    variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
-    points: tuple[str, ...] = ()
-    schedules: tuple[Schedule, ...] = ()
-
-    def has(self, variant: Variant) -> bool:
-        """Whether a variant is to be run."""
-        chosen = variant.as_mapping()
-        return not self.variants or any(
-            all(chosen.get(axis) in values for axis, values in partial.items()) for partial in self.variants
-        )
-
-    def chosen(self, points: Sequence[str]) -> tuple[Schedule, ...]:
-        """Return the schedules to run in a variant whose probe came to these points."""
-        kills = every_point_once(points, self.points) if self.points or not self.schedules else ()
-        return (*kills, *(schedule for schedule in self.schedules if schedule not in kills))
-
-
-class Listener(Protocol):
-    """Whoever follows a campaign. Called in the campaign's own thread, between cells."""
-
-    def began(self, variants: Sequence[Variant], isolated: bool) -> None:
-        """Nothing has run yet; the variants are known, and whether the workers get a network of their own."""
-
-    def probed(self, variant: Variant, expectation: Expectation) -> None:
-        """A variant's yardstick is known."""
-
-    def planned(self, cells: int) -> None:
-        """How many cells there will be, as far as is known."""
-
-    def noted(self, text: str) -> None:
-        """Something that a reader of the results should know."""
-
-    def finished(self, result: CellResult) -> None:
-        """A cell, or the undisturbed run of a variant, has its verdict."""
+__all__ = ["Campaign"]
 
 
 @dataclass(slots=True)
@@ -92,6 +49,9 @@ class _Column:
 
 
 Task = tuple[str, Order, Expectation | None]
+
+_MOST_LOST_SLOTS = 10
+"""A run that loses more has a trouble that no later cell will be spared."""
 
 
 class Campaign:
@@ -118,18 +78,26 @@ class Campaign:
         warm: bool = False,
     ) -> None:
         self._scenario = scenario
-        self._selection = selection
         self._listener = listener
         shared = bool(scenario.worker.external_state or scenario.worker.reset)
         self._jobs = 1 if shared else max(1, jobs or os.cpu_count() or 1)
-        self._profiles: dict[str, Profile] = {spec.name: load_profile(spec.profile) for spec in scenario.targets}
+        self._profiles = checked_profiles(scenario)
         self._isolated = wants_isolation(scenario, network)
-        self._columns = [_Column(variant) for variant in scenario.variants() if selection.has(variant)]
+        self._columns = [_Column(variant) for variant in selection.variants_of(scenario)]
         self._waiting: deque[Task] = deque()
-        self._cells = 0
-        self._known = 0
+        self._selection = selection
+        self._why_not_pruned = why_not_pruned(scenario)
+        self._explored: dict[Variant, Exploration] = {}
+        self._expectations: dict[Variant, Expectation] = {}
+        self._masks: dict[Variant, Learned] = {}
+        self._complete = False
         self._warm = warm
-        self._modules: tuple[str, ...] = ()
+        self._modules: dict[EnvironmentSpec | None, tuple[str, ...]] = {}
+        self._lost_slots = 0
+
+    def equip(self, environments: tuple[EnvironmentSpec, ...]) -> None:
+        """Have the workers run in these environments, which have been made since."""
+        self._scenario = replace(self._scenario, environments=environments)
 
     def run(self) -> None:
         """Run until every cell has its verdict.
@@ -139,20 +107,37 @@ class Campaign:
             KeyboardInterrupt: As everywhere; no process is left behind.
         """
         self._listener.began([column.variant for column in self._columns], self._isolated)
-        ground = prepare_ground()
-        outside = OutsideState(self._scenario.worker.external_state, ground.directory / "outside")
-        outside.save()
+        for text in upstream_notes(self._scenario):
+            self._listener.noted(text)
+        begin_recordings(self._scenario)
+        self._plan_probes()
         try:
-            self._plan_probes()
-            with_pool(self._scenario, ground, self._jobs, isolated=self._isolated, work=self._work)
+            with on_ground(self._scenario) as ground:
+                while self._waiting:
+                    with_pool(self._scenario, ground, self._jobs, isolated=self._isolated, work=self._work)
+            self._complete = True
         finally:
-            outside.restore()
-            clear_ground(ground)
+            for exploration in self._explored.values():
+                for result in exploration.flush():
+                    self._listener.finished(result)
+        for text in exploration_notes(self._selection, self.bounds, self._explored, self._why_not_pruned):
+            self._listener.noted(text)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What the run was to try, and what has become of it by now."""
+        variants = [column.variant for column in self._columns]
+        return bounds_of(self._selection, variants, self._explored, complete=self._complete)
 
     # -------------------------------------------------------------- planning
 
     def _order(self, variant: Variant, schedule: Schedule) -> Order:
         return Order(scenario=self._scenario, variant=variant, schedule=schedule, profiles=self._profiles)
+
+    @property
+    def _compares_runs(self) -> bool:
+        """Whether states of different runs are compared: the recoveries of a variant, with each other."""
+        return self._selection.prune and self._selection.depth > 1 and not self._why_not_pruned
 
     def _plan_probes(self) -> None:
         for value, variant in self._values_with_hold_proof():
@@ -161,7 +146,7 @@ class Campaign:
         for column in self._columns:
             for drift in (0, 1):
                 order = replace(self._order(column.variant, UNDISTURBED), probe=True, drift=drift)
-                self._waiting.append(("probe", order, None))
+                self._waiting.append(("probe", replace(order, states=self._compares_runs), None))
 
     def _values_with_hold_proof(self) -> list[tuple[AxisValue, Variant]]:
         """Return each axis value that is proven by holding, with the first variant that has it."""
@@ -175,79 +160,133 @@ class Campaign:
 
     def _plan_cells(self, column: _Column) -> None:
         first, second = column.probes[0], column.probes[1]
-        check_state(first.history, second.history, self._scenario, column.variant)
-        for probe in (first, second):
-            self._note_egress(probe.history)
-            self._note_unseen(probe.history)
-            check_probe(probe.history, self._scenario, column.variant, isolated=self._isolated)
-        expectation = expectation_of(self._scenario, column.variant, self._profiles, first.history, second.history)
+        for text in (*seen_in_probe(first.history), *seen_in_probe(second.history)):
+            self._listener.noted(text)
+        expectation = yardstick(first.order, first.history, second.history, isolated=self._isolated)
         self._listener.probed(column.variant, expectation)
-        self._note_assumptions(expectation)
+        for text in assumed(expectation):
+            self._listener.noted(text)
         self._listener.finished(judged(first.order, expectation, first.history, first.duration_s))
-        schedules = self._selection.chosen(expectation.points)
-        cells = [("cell", self._order(column.variant, schedule), expectation) for schedule in schedules]
+        exploration = Exploration(
+            self._selection,
+            prunes=self._selection.prune and not self._why_not_pruned,
+            lives_alike=lives_alike(self._profiles),
+        )
+        self._explored[column.variant] = exploration
+        self._expectations[column.variant] = expectation
+        history = self._comparable(column.variant, first, second) if self._compares_runs else first.history
+        first_cells = self._tasks(column.variant, exploration.begin(expectation.points, history))
         # Ahead of the probes of later variants, so that the first verdicts come early.
-        self._waiting.extendleft(reversed(cells))
-        self._cells += len(cells)
-        self._known += 1
-        self._listener.planned(round(self._cells * len(self._columns) / self._known) + len(self._columns))
+        self._waiting.extendleft(reversed(first_cells))
+        self._tell_planned()
 
-    def _note_egress(self, history: History) -> None:
-        for event in history.of(EgressAttempted):
-            outcome = "allowed" if event.allowed else "refused"
-            self._listener.noted(f"The worker tried to reach {event.host}, which is not this machine: {outcome}.")
+    def _comparable(self, variant: Variant, first: RawRun, second: RawRun) -> History:
+        """Return the history of the first probe with digests that those of other runs can be compared with."""
+        compared = compare_probes(
+            (first.history, first.reading),
+            (second.history, second.reading),
+            declared=self._scenario.worker.mask,
+            now_s=time.time(),
+        )
+        self._masks[variant] = compared.masks
+        for text in compared.notes:
+            self._listener.noted(f"Not every state is recognised in another run: {text}.")
+        return compared.first
 
-    def _note_unseen(self, history: History) -> None:
-        if not history.of(InjectorReady):
-            self._listener.noted(
-                "No injector came up in the worker, so it was killed only where the targets see it: requests received "
-                "and applied. What it writes to its own store was not told apart; that takes a Python worker."
-            )
+    def _tasks(self, variant: Variant, schedules: Iterable[Schedule]) -> list[Task]:
+        masks = self._masks.get(variant)
+        orders = (
+            replace(self._order(variant, schedule), states=masks is not None, masks=masks) for schedule in schedules
+        )
+        return [("cell", order, self._expectations[variant]) for order in orders]
 
-    def _note_assumptions(self, expectation: Expectation) -> None:
-        for facts in expectation.operations.values():
-            if facts.identity_learned and facts.effectful:
-                same = ", ".join(facts.identity) or "nothing"
-                differing = ", ".join(facts.content_learned) or "nothing"
-                self._listener.noted(
-                    f"{facts.name}: nobody described this operation, so its identity is assumed: the same in both "
-                    f"undisturbed runs: {same}; different: {differing}. --read and --expect override it."
-                )
-        for text in expectation.nondeterministic:
-            self._listener.noted(f"Not deterministic: {text}.")
+    def _tell_planned(self) -> None:
+        """Tell how many cells there will be, taking variants that are not known yet to be like those that are."""
+        cells = sum(exploration.planned for exploration in self._explored.values())
+        columns = len(self._columns)
+        self._listener.planned(round(cells * columns / len(self._explored)) + columns)
 
     # --------------------------------------------------------------- running
 
-    def _work(self, pool: ProcessPoolExecutor) -> None:
+    def _work(self, pool: SlotPool) -> None:
         running: dict[Future[CellResult | RawRun], Task] = {}
-        while self._waiting or running:
-            while self._waiting and len(running) < self._jobs + 1:
-                task = self._waiting.popleft()
-                running[_submit(pool, self._warmed(task))] = task
-            done, _ = wait(list(running), timeout=1.0, return_when=FIRST_COMPLETED)
-            for future in done:
-                self._take(running.pop(future), future)
+        try:
+            while self._waiting or running:
+                while self._waiting and len(running) < self._jobs + 1:
+                    _, order, expectation = self._warmed(self._waiting[0])
+                    future = pool.submit(_run, order, expectation, limit_s=limit_of(order))
+                    running[future] = self._waiting.popleft()
+                for future in pool.wait(running):
+                    self._take(running.pop(future), future)
+        except BrokenProcessPool:
+            lost = pool.lost()
+            self._lost_slots += len(lost)
+            if not lost or self._lost_slots > _MOST_LOST_SLOTS:
+                raise
+            self._recover(running, lost)
+
+    def _recover(self, running: Mapping[Future[CellResult | RawRun], Task], lost: Mapping[Future[Any], str]) -> None:
+        """Give up the cells that were in the lost slots; take those that are done, and put the others back in line."""
+        again: list[Task] = []
+        for future, task in running.items():
+            kind, order, _ = task
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._take(task, future)
+            elif future not in lost:
+                again.append(task)
+            elif kind == "cell":
+                self._take_cell(lost_cell(order, lost[future]))
+            else:
+                raise HarnessFailed(
+                    f"an undisturbed run was lost: {lost[future]}",
+                    next_step="run again; if memory ran out, with fewer --jobs",
+                )
+        self._waiting.extendleft(reversed(again))
 
     def _warmed(self, task: Task) -> Task:
         """Return the task as it is to be run, once the modules that a warm parent imports are known."""
         kind, order, expectation = task
-        if not self._warm or not self._modules or (kind == "probe" and order.drift == 0):
+        modules = self._modules.get(self._scenario.environment_of(order.variant))
+        if not self._warm or not modules or (kind == "probe" and order.drift == 0):
             return task
-        return (kind, replace(order, warm=self._modules), expectation)
+        return (kind, replace(order, warm=modules), expectation)
 
     def _take(self, task: Task, future: Future[CellResult | RawRun]) -> None:
         kind, order, _ = task
         outcome = future.result()
         if isinstance(outcome, CellResult):
-            self._listener.finished(outcome)
+            self._take_cell(outcome)
         elif kind == "hold":
             self._check_hold(order, outcome)
         else:
             column = next(column for column in self._columns if column.variant == order.variant)
             column.probes[order.drift] = outcome
-            self._modules = self._modules or outcome.modules
+            if outcome.modules:  # another environment has other packages
+                self._modules.setdefault(self._scenario.environment_of(order.variant), outcome.modules)
             if len(column.probes) == 2:
                 self._plan_cells(column)
+
+    def _take_cell(self, result: CellResult) -> None:
+        """Hand a result on, and put what follows from it in line.
+
+        Raises:
+            HarnessFailed: Two crash states that look equal are not, so what was not run is not known.
+        """
+        exploration = self._explored[result.variant]
+        step = exploration.take(result.schedule, result)
+        for known in step.known:
+            self._listener.finished(known)
+        if step.broken:
+            raise HarnessFailed(
+                f"two crash points look like the same crash state and are not: {step.broken}",
+                where="--prune",
+                next_step="run without --prune; the worker keeps something that ackgap does not see, or is not "
+                "deterministic",
+            )
+        if step.run:
+            self._waiting.extend(self._tasks(result.variant, step.run))
+        if step.run or len(step.known) != 1:
+            self._tell_planned()
 
     def _check_hold(self, order: Order, run: RawRun) -> None:
         proof = order.hold
@@ -266,116 +305,8 @@ class Campaign:
         self._listener.noted(f"{axis}={value.name} is in force: {seen}.")
 
 
-def _submit(pool: ProcessPoolExecutor, task: Task) -> Future[CellResult | RawRun]:
-    _, order, expectation = task
-    with _nobodys_main():
-        return pool.submit(_run, order, expectation)
-
-
-@contextlib.contextmanager
-def _nobodys_main() -> Iterator[None]:
-    """Keep a new slot from importing the caller's main module: it may be a script, or standard input."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
 def _run(order: Order, expectation: Expectation | None) -> CellResult | RawRun:
     """Run in the slot that this process is: judged where there is a yardstick."""
     if expectation is None:
         return run_raw(order)
     return run_cell(CellTask(order=order, expectation=expectation))
-
-
-def wants_isolation(scenario: Scenario, network: str) -> bool:
-    """Return whether the workers are to get a network of their own.
-
-    Raises:
-        HarnessFailed: It was asked for and is not to be had.
-    """
-    if network == "host" or (network == "auto" and scenario.worker.allow_hosts):
-        return False
-    possible = can_isolate()
-    if network == "isolated" and not possible:
-        raise HarnessFailed(
-            "this machine does not let ackgap make a network namespace",
-            where="--network isolated",
-            next_step="run as root, or enable unprivileged user namespaces, or use --network host",
-        )
-    return possible
-
-
-class Work(Protocol):
-    """What is done with a pool of slots."""
-
-    def __call__(self, pool: ProcessPoolExecutor, /) -> None:
-        """Use the pool until the work is done."""
-
-
-def with_pool(scenario: Scenario, ground: Ground, jobs: int, *, isolated: bool, work: Work) -> None:
-    """Do work with a pool of slots, and end the slots whatever happens.
-
-    Raises:
-        AckgapError: As the work raises it; HarnessFailed where a slot died.
-    """
-    context = multiprocessing.get_context("spawn")
-    spec = SlotSpec(
-        directory=ground.directory,
-        run_token=ground.run_token,
-        target_names=tuple(target.name for target in scenario.targets),
-        isolated=isolated,
-        external_state=scenario.worker.external_state,
-    )
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=open_slot, initargs=(spec, context.Value("i", 0)))
-    try:
-        work(pool)
-        pool.shutdown(wait=True)
-    except BrokenProcessPool as error:
-        raise HarnessFailed(
-            "a slot died: it was killed, ran out of memory, or could not be set up",
-            next_step="the finished cells are kept; look for an out-of-memory kill in the kernel's log, or use fewer "
-            "--jobs",
-        ) from error
-    finally:
-        _end_slots(pool)
-
-
-def _end_slots(pool: ProcessPoolExecutor) -> None:
-    processes = list((getattr(pool, "_processes", None) or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        if process.is_alive():
-            process.terminate()
-    for process in processes:
-        process.join(10)
-
-
-def run_one_cell(
-    scenario: Scenario, variant: Variant, schedule: Schedule, expectation: Expectation, *, network: str = "auto"
-) -> CellResult:
-    """Run one cell in a slot of its own; what `ackgap replay` does.
-
-    Raises:
-        AckgapError: The cell could not be run.
-    """
-    profiles = {spec.name: load_profile(spec.profile) for spec in scenario.targets}
-    order = Order(scenario=scenario, variant=variant, schedule=schedule, profiles=profiles)
-    results: list[CellResult] = []
-
-    def work(pool: ProcessPoolExecutor, /) -> None:
-        with _nobodys_main():
-            future = pool.submit(run_cell, CellTask(order=order, expectation=expectation))
-        results.append(future.result())
-
-    ground = prepare_ground()
-    outside = OutsideState(scenario.worker.external_state, ground.directory / "outside")
-    outside.save()
-    try:
-        with_pool(scenario, ground, 1, isolated=wants_isolation(scenario, network), work=work)
-    finally:
-        outside.restore()
-        clear_ground(ground)
-    return results[0]

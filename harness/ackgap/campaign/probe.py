@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ackgap.errors import AckgapError, ProbeFailed
-from ackgap.model.event import EgressAttempted, GaveUp, IncarnationEnded, InDoubtSurfaced, WroteOutside
+from ackgap.execute.order import Order
+from ackgap.model.event import EgressAttempted, GaveUp, IncarnationEnded, InDoubtSurfaced, Note, WroteOutside
 from ackgap.model.expectation import Expectation, OperationFacts
 from ackgap.model.history import History
 from ackgap.model.matrix import Variant
 from ackgap.plan.census import take_census
 from ackgap.scenario.scenario import Scenario
-from ackgap.target.profile import Profile, facts, learned_facts
+from ackgap.target.profiles.facts import facts, learned_facts
+from ackgap.target.profiles.profile import Profile
 
-__all__ = ["check_probe", "check_state", "expectation_of", "protection_of"]
+_UPSTREAM_NOTES = {
+    "upstream_failed": "see that the upstream runs and can be reached from this machine",
+    "upstream_unclear": "see why the upstream fails; the worker's request may be at fault",
+    "not_recorded": 'record again with --record, or allow requests that differ with replay_match = "path"',
+}
+
+__all__ = ["check_probe", "check_state", "expectation_of", "yardstick"]
 
 
 def protection_of(scenario: Scenario, variant: Variant, target: str) -> str | None:
@@ -24,17 +33,39 @@ def protection_of(scenario: Scenario, variant: Variant, target: str) -> str | No
     return chosen
 
 
+def yardstick(order: Order, first: History, second: History, *, isolated: bool) -> Expectation:
+    """Return what the cells of a variant are measured by, once its two probes have been looked at.
+
+    Args:
+        order: Whose scenario, variant and profiles.
+        first: The undisturbed run.
+        second: Another one, with a drifted model.
+        isolated: The worker had a network of its own.
+
+    Raises:
+        ProbeFailed: Nothing could be concluded from them.
+    """
+    check_state(first, second, order.scenario, order.variant)
+    for history in (first, second):
+        check_probe(history, order.scenario, order.variant, isolated=isolated)
+    return expectation_of(order.scenario, order.variant, order.profiles, first, second)
+
+
 def expectation_of(
     scenario: Scenario, variant: Variant, profiles: Mapping[str, Profile], first: History, second: History
 ) -> Expectation:
     """Take the census of a variant from its two probes."""
     known: dict[str, OperationFacts] = {}
-    for spec in scenario.targets:
-        profile, protection = profiles[spec.name], protection_of(scenario, variant, spec.name)
+    for spec in scenario.targets_of(variant):
+        profile, protection = profiles[spec.name], spec.protection
         known |= facts(profile, spec.name, protection, spec.reads, spec.settings)
         if not profile.described:
             for operation in {attempt.operation for attempt in first.attempts if attempt.target == spec.name}:
                 known[operation] = learned_facts(profile, spec.name, protection, spec.reads, operation)
+        if spec.upstream is not None or spec.replay is not None:
+            # What nobody knows of the service is not made up here either: the service itself decides.
+            mine = {name: each for name, each in known.items() if name.startswith(f"{spec.name}.")}
+            known |= {name: replace(each, real=True, unknown=()) for name, each in mine.items()}
     return take_census(
         first,
         second,
@@ -80,12 +111,19 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
     end = next(iter(history.of(IncarnationEnded)), None)
     said = _last_lines(end)
     problem: AckgapError | None = None
+    failed = [note for note in history.of(Note) if note.code in _UPSTREAM_NOTES]
     if refused and (history.of(GaveUp) or not history.attempts):
         problem = ProbeFailed(
             f"the worker tried to reach {', '.join(refused)}, which is not this machine; it was refused, and the "
             f"run failed{said}",
             where=where,
             next_step="give it a target's address instead (--env KEY={NAME.url}), or allow the host with --allow-host",
+        )
+    elif failed and history.of(GaveUp):
+        problem = ProbeFailed(
+            f"the undisturbed run failed after a target could not answer: {failed[0].text}{said}",
+            where=where,
+            next_step=_UPSTREAM_NOTES[failed[0].code],
         )
     elif history.of(InDoubtSurfaced):
         problem = ProbeFailed(
@@ -119,6 +157,12 @@ def _gave_up(history: History, end: IncarnationEnded | None, where: str, said: s
             f"the undisturbed run did not end: {event.text}",
             where=f"{where}, limits.life_s",
             next_step="raise the limit, or say how to tell that it is done with --finished-when" + hint * isolated,
+        )
+    if event.reason == "client_failed":
+        return ProbeFailed(
+            f"the work did not come to its end in an undisturbed run: {event.text}{said}",
+            where=f"{where}, [client]",
+            next_step="run worker and client by hand first; a probe has to succeed" + hint * isolated,
         )
     how = "a signal" if end is None or end.exit_code is None else f"exit status {end.exit_code}"
     return ProbeFailed(

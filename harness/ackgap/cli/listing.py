@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import sys
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ackgap import content
-from ackgap.campaign.campaign import Selection
+from ackgap.campaign.selection import Selection
+from ackgap.errors import UsageInvalid
+from ackgap.report.plain import plain
 from ackgap.report.terminal import make_console
 from ackgap.scenario.discover import find_scenario, shipped_scenarios
 from ackgap.scenario.load import load_scenario
-from ackgap.target.profile import Profile, load_profile
+from ackgap.target.profiles.describe import (
+    KINDS,
+    answer_in_words,
+    effect_in_words,
+    grades_of,
+    kind_of,
+    lookup_in_words,
+    rules_in_words,
+)
+from ackgap.target.profiles.profile import Profile, load_profile
 
 __all__ = ["scenarios", "targets"]
 
@@ -35,52 +50,144 @@ def scenarios(options: argparse.Namespace) -> int:
             table.add_row(axis.name if place == 0 else "", value.name, Text(value.about))
     if scenario.axes:
         console.print(table)
-    variants = sum(1 for _ in scenario.variants())
+    variants = math.prod(len(axis.values) for axis in scenario.axes)
     console.print(f"{variants} {'variant' if variants == 1 else 'variants'}. Targets:")
     for target in scenario.targets:
         console.print(f"  {target.name}: {target.profile}")
     for part in scenario.slices:
         selection = Selection(variants=part.variants)
-        count = sum(1 for variant in scenario.variants() if selection.has(variant))
+        count = sum(1 for _ in selection.variants_of(scenario))
         console.print(f"Slice {part.name}: {count} variants, points {', '.join(part.points) or 'all'}")
     return 0
 
 
 def targets(options: argparse.Namespace) -> int:
-    """List the profiles, or explain one."""
-    console = make_console()
+    """List the profiles, explain one, print its file, or check one of the user's own."""
+    if options.check is not None:
+        return _check(options)
     if options.name is None:
-        table = _table("profile", "what it is", "protections")
-        for name in content.profile_names():
-            profile = load_profile(name)
-            table.add_row(name, Text(profile.title), Text(", ".join(profile.protections)))
-        console.print(table)
+        if options.toml:
+            raise UsageInvalid(
+                "--toml needs the name of a profile.", where="--toml", next_step="Write ackgap targets NAME --toml."
+            )
+        _catalogue(make_console())
         return 0
-    _explain(load_profile(options.name))
+    if options.toml:
+        sys.stdout.write(content.find_profile(options.name).read_text(encoding="utf-8"))
+        return 0
+    _explain(make_console(), load_profile(options.name))
     return 0
 
 
-def _explain(profile: Profile) -> None:
-    console = make_console()
-    console.print(Text(f"{profile.name}: {profile.title}", style="bold"))
-    console.print(Text(profile.about))
+def _check(options: argparse.Namespace) -> int:
+    if options.name is not None:
+        raise UsageInvalid(
+            f"--check takes one file, and {options.name!r} is another word.",
+            where="--check",
+            next_step="Write ackgap targets --check FILE.",
+        )
+    file = options.check if "/" in options.check else f"./{options.check}"
+    profile = load_profile(file)
+    counts = [
+        f"{count} {noun}{'' if count == 1 else 's'}"
+        for count, noun in (
+            (len(profile.operations), "operation"),
+            (len(profile.protections), "protection"),
+            (len(profile.sources), "source"),
+        )
+    ]
+    make_console().print(Text(f"{options.check}: {plain(profile.name)} can be served: {', '.join(counts)}."))
+    return 0
+
+
+def _catalogue(console: Console) -> None:
+    profiles = [load_profile(name) for name in content.profile_names()]
+    for kind in KINDS:
+        table = _table("profile", "what it is", "repeats, by default", "facts")
+        for profile in profiles:
+            if kind_of(profile) == kind:
+                default = profile.protections[profile.default_protection]
+                facts = ", ".join(f"{count} {grade}" for grade, count in grades_of(profile).items())
+                table.add_row(profile.name, Text(profile.title), Text(default.title), Text(facts, style="dim"))
+        console.print(Text(kind, style="bold"))
+        console.print(table)
+        console.print()
+    console.print(Text("`ackgap targets NAME` explains one; `ackgap serve NAME` serves it alone.", style="dim"))
+
+
+def _explain(console: Console, profile: Profile) -> None:
+    """Print everything that a profile says. Its texts may be anybody's, so they are made harmless first."""
+    _say(console, f"{profile.name}: {profile.title}", "bold")
+    _say(console, " ".join(profile.about.split()))
+    _heading(console, "Operations")
     if profile.operations:
-        table = _table("operation", "request", "what it does", "identity")
+        table = _table("operation", "request", "effect", "what makes two the same")
         for operation in profile.operations:
-            does = "effect" if operation.effect else "paid read" if operation.paid else "read"
-            if operation.paid:
-                does += f", {operation.price:g} {profile.currency}"
+            identity = ", ".join(operation.identity) or ("learned" if operation.effect else "")
             table.add_row(
-                operation.name, f"{'|'.join(operation.methods)} {operation.path}", does, ", ".join(operation.identity)
+                plain(operation.name),
+                plain(f"{'|'.join(operation.methods)} {operation.path}"),
+                plain(effect_in_words(operation, profile)),
+                plain(identity),
             )
         console.print(table)
-    table = _table("protection", "how it treats repeats")
+        for operation in profile.operations:
+            for line in lookup_in_words(operation):
+                _item(console, f"{operation.name}: {line}")
+    else:
+        _say(console, "Named as they are seen, such as POST/tickets or DELETE/tickets/{id}.")
     for protection in profile.protections.values():
         mark = " (default)" if protection.name == profile.default_protection else ""
-        table.add_row(protection.name + mark, Text(protection.title))
-    console.print(table)
+        _heading(console, f"Protection {protection.name}{mark}: {protection.title}")
+        groups = rules_in_words(profile, protection)
+        for names, lines in groups:
+            if len(groups) > 1:
+                _say(console, f"{', '.join(names)}: {'' if lines else 'every request acts'}")
+            for line in lines:
+                _item(console, line)
+        for axis, served in protection.unknown.items():
+            _item(console, f"not known: {axis}: {served}")
+    if profile.settings:
+        _heading(console, "Settings")
+        for setting in profile.settings.values():
+            choices = f" One of {', '.join(map(str, setting.choices))}." if setting.choices else ""
+            _item(
+                console, f"{setting.name} = {json.dumps(setting.default)}: {' '.join(setting.about.split())}{choices}"
+            )
+    if profile.errors:
+        _heading(console, "Errors")
+        for name, answer in profile.errors.items():
+            _item(console, f"{name}: {answer_in_words(answer)}")
+    _sources(console, profile)
+
+
+def _sources(console: Console, profile: Profile) -> None:
+    _heading(console, "Sources")
     for source in profile.sources:
-        console.print(Text(f"[{source.grade}] {source.claim}  {source.url} ({source.date})", style="dim"))
+        if source.grade != "unknown":
+            _item(console, source.claim)
+            where = f"    {source.grade}, {source.date}{f', {source.url}' if source.url else ''}"
+            console.print(Text(plain(where), style="dim"), soft_wrap=True)  # an address that is cut leads nowhere
+    unknown = [source for source in profile.sources if source.grade == "unknown"]
+    if unknown:
+        _heading(console, "Not known; the weakest reading is served")
+        for source in unknown:
+            _item(console, f"{source.claim} ({source.date})")
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print()
+    _say(console, text, "bold")
+
+
+def _item(console: Console, text: str) -> None:
+    table = Table.grid(padding=(0, 1))
+    table.add_row("  -", Text(plain(text).replace("`", "")))
+    console.print(table)
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(plain(text), style=style))
 
 
 def _table(*columns: str) -> Table:

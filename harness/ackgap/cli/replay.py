@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from difflib import get_close_matches
 from pathlib import Path
 
-from ackgap.campaign.campaign import run_one_cell
+from ackgap.campaign.single import run_one_cell
+from ackgap.environments.cache import tell_on_stderr, with_environments
 from ackgap.errors import UsageInvalid
+from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
+from ackgap.model.verdict import VerdictKind
 from ackgap.report.plain import plain
 from ackgap.report.store import Run, read_run
 from ackgap.report.terminal import make_console
@@ -19,17 +23,23 @@ from ackgap.source import Source
 
 __all__ = ["replay"]
 
+NOT_REPRODUCED = 4
+"""Exit status of a replay whose verdict is another one than before: an answer of its own, neither red nor green."""
+_NEAR = 4
+"""How many points are named in place of one that does not exist."""
+
 
 def replay(options: argparse.Namespace) -> int:
     """Run one cell of a run again.
 
-    Returns 0 where it is not red, 1 where it is, 3 where it is inconclusive or its verdict is another than before.
+    Returns 0 where it is not red, 1 where it is, 3 where it is inconclusive, and 4 where it did not reproduce: its
+    verdict is another one than before.
     """
     directory = Path(options.directory)
     run = read_run(directory)
     scenario = Source.read(directory).scenario()
-    check_requirements(scenario)
     schedule, variant = _parse(run, scenario, options.cell)
+    check_requirements(scenario, [variant])
     expectation = run.info.expectations.get(str(variant))
     if expectation is None:
         raise UsageInvalid(
@@ -37,24 +47,49 @@ def replay(options: argparse.Namespace) -> int:
             where=str(directory),
             next_step="run it first: ackgap run with --only",
         )
+    before = next((cell for cell in run.cells if (cell.schedule, cell.variant) == (schedule, variant)), None)
+    if before is None:
+        _check_point(schedule, variant, expectation)
+    scenario = with_environments(scenario, [variant], tell=tell_on_stderr)
+    check_requirements(scenario, [variant])
     result = run_one_cell(scenario, variant, schedule, expectation, network=options.network)
     console = make_console()
     console.print(render_timeline(result))
-    before = next((cell for cell in run.cells if cell.cell == result.cell), None)
     return _conclude(result, before)
+
+
+def _check_point(schedule: Schedule, variant: Variant, expectation: Expectation) -> None:
+    """Refuse a point of the first life that the undisturbed run never came to; what a later life passes is its own."""
+    missing = [fault for fault in schedule.faults_in(1) if str(fault.point) not in expectation.points]
+    if not missing:
+        return
+    fault = missing[0]
+    near = get_close_matches(str(fault.point), expectation.points, n=_NEAR, cutoff=0.5) or expectation.points[:_NEAR]
+    raise UsageInvalid(
+        f"the undisturbed run of {variant} never came to {fault.point}, so nothing can be done to it there",
+        where="CELL",
+        next_step=f"the nearest of its {len(expectation.points)} points: {', '.join(near) or 'none'}",
+    )
 
 
 def _conclude(result: CellResult, before: CellResult | None) -> int:
     console = make_console()
     kind = result.verdict.kind
-    if before is not None and before.verdict.kind is not kind:
+    rates = [finding.summary for finding in result.findings if finding.code == "rate"]
+    if rates:
+        console.print("\nOf the runs of this race: " + "; ".join(map(plain, rates)))
+    # A race reproduces if it comes out as badly at least once, whatever else it does.
+    seen = {kind.value} if result.rate is None else {*result.rate.counts}
+    if before is not None and before.verdict.kind.value not in seen:
         console.print(
             f"\nDid not reproduce: it was {before.verdict.kind.words} ({plain(before.verdict.headline)}), "
             f"and is now {kind.words} ({plain(result.verdict.headline)})."
         )
-        return 3
+        if kind is VerdictKind.INCONCLUSIVE:
+            console.print("What proves nothing this time does not show that the finding was wrong.")
+        return NOT_REPRODUCED
     if before is not None:
-        console.print(f"\nReproduced: {kind.words}, as before.")
+        console.print(f"\nReproduced: {before.verdict.kind.words}, as before.")
     return {"red": 1, "grey": 3}.get(kind.colour.value, 0)
 
 

@@ -6,22 +6,32 @@ import argparse
 import json
 import shlex
 import sys
+import time
 from pathlib import Path
 
+from rich.console import Console
+
+from ackgap.campaign.choosing import selection_of
 from ackgap.cli.progress import LiveProgress
-from ackgap.errors import AckgapError, UsageInvalid
+from ackgap.environments.cache import tell_on_stderr
+from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
+from ackgap.files import parse_json, write_whole
 from ackgap.model.event import Json
 from ackgap.model.verdict import Colour, VerdictKind
 from ackgap.report.plain import plain
-from ackgap.report.store import Run, read_run
+from ackgap.report.store import Run
 from ackgap.report.terminal import make_console, print_run
 from ackgap.report.write import HTML_FILE
+from ackgap.requirements import runs_python
 from ackgap.scenario.discover import find_scenario
-from ackgap.session import Session, selection_of
+from ackgap.scenario.upstream import UpstreamOptions
+from ackgap.session import Session
 from ackgap.source import Source
 
 __all__ = ["exit_status", "run"]
 
+_LONG_S = 30.0
+"""A run that takes longer is worth a hint."""
 _COLOURS = {"red": Colour.RED, "amber": Colour.AMBER, "inconclusive": Colour.GREY}
 
 
@@ -37,6 +47,11 @@ def run(options: argparse.Namespace) -> int:
         points=options.point,
         slice_name=options.slice,
         schedules=options.schedule,
+        faults=options.fault,
+        depth=options.depth,
+        orders=options.orders,
+        unsettled=options.unsettled,
+        prune=options.prune,
     )
     directory = Path(options.out) if options.out else Path("reports") / scenario.name.replace("/", "-")
     console = make_console()
@@ -51,20 +66,33 @@ def run(options: argparse.Namespace) -> int:
         network=options.network,
         warm=options.warm,
         command=shlex.join(["ackgap", *sys.argv[1:]]),
+        tell=(lambda _: None) if options.quiet else tell_on_stderr,
     )
+    began_s = time.monotonic()
     try:
         with progress:
             result = session.run()
     except (AckgapError, KeyboardInterrupt):
-        _print_what_there_is(directory)
+        _print_what_there_is(session.so_far(), directory)
         raise
     print_run(console, result)
+    if not options.quiet and not options.warm and runs_python(scenario):
+        _hint(console, cells=len(result.cells), took_s=time.monotonic() - began_s)
     console.print(f"\n{directory / HTML_FILE}")
+    for error in session.unwritten:
+        print(f"ackgap: {error}", file=sys.stderr)
     if options.write_expected:
         _write_expected(result, Path(options.write_expected))
     if expected is not None:
         return _compare(result, expected, options.expected)
-    return exit_status(result, failing)
+    return exit_status(result, failing) or (HarnessFailed.exit_status if session.unwritten else 0)
+
+
+def _hint(console: Console, *, cells: int, took_s: float) -> None:
+    """Say what would have made a long run shorter; files do not, since a report is read by others."""
+    if took_s > _LONG_S:
+        text = f"\n{cells} cells in {took_s:.0f} s; --warm forks Python workers and is several times faster"
+        console.print(text, soft_wrap=True)
 
 
 def exit_status(result: Run, failing: frozenset[VerdictKind]) -> int:
@@ -96,6 +124,12 @@ def _source(options: argparse.Namespace) -> Source:
             next_step="write `ackgap run SCENARIO`, or `ackgap run --worker COMMAND --target NAME=PROFILE "
             "--env KEY={NAME.url}`",
         )
+    upstream = UpstreamOptions(
+        upstreams=tuple(options.upstream),
+        replays=tuple(options.replay),
+        record=options.record,
+        allow_hosts=tuple(options.allow_host),
+    )
     if options.scenario:
         given = [
             name
@@ -108,7 +142,12 @@ def _source(options: argparse.Namespace) -> Source:
                 where="ackgap run",
                 next_step="write it into the scenario, or leave it out",
             )
-        return Source(path=find_scenario(options.scenario))
+        return Source(
+            path=find_scenario(options.scenario),
+            upstream=upstream,
+            settings=options.set,
+            engine_defaults=options.engine_defaults,
+        )
     flags: dict[str, Json] = {
         "worker": options.worker,
         "targets": options.target,
@@ -125,15 +164,11 @@ def _source(options: argparse.Namespace) -> Source:
         "life_s": options.life,
         "directory": str(Path.cwd()),
     }
-    return Source(flags=flags)
+    return Source(flags=flags, upstream=upstream, settings=options.set)
 
 
-def _print_what_there_is(directory: Path) -> None:
-    try:
-        result = read_run(directory)
-    except AckgapError:
-        return
-    if result.info.interrupted and any(cell.schedule.faults for cell in result.cells):
+def _print_what_there_is(result: Run | None, directory: Path) -> None:
+    if result is not None:
         console = make_console()
         print_run(console, result)
         console.print(f"\nNot complete: {len(result.cells)} cells had finished. {directory / HTML_FILE}\n")
@@ -143,7 +178,7 @@ def _read_expected(file: str | None) -> dict[str, str] | None:
     if file is None:
         return None
     try:
-        document = json.loads(Path(file).read_text(encoding="utf-8"))
+        document = parse_json(Path(file).read_text(encoding="utf-8"))
         return {str(cell): str(VerdictKind(verdict)) for cell, verdict in document.items()}
     except (OSError, ValueError, AttributeError) as error:
         raise UsageInvalid(
@@ -156,7 +191,7 @@ def _read_expected(file: str | None) -> dict[str, str] | None:
 def _write_expected(result: Run, file: Path) -> None:
     verdicts = {cell.cell: cell.verdict.kind.value for cell in result.cells}
     try:
-        file.write_text(json.dumps(verdicts, indent=1) + "\n", encoding="utf-8")
+        write_whole(file, [json.dumps(verdicts, indent=1), "\n"])
     except OSError as error:
         raise UsageInvalid(
             f"the verdicts cannot be written: {error.strerror}", where=f"--write-expected {file}"

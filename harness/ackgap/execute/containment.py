@@ -22,12 +22,15 @@ __all__ = [
     "become_subreaper",
     "descendants",
     "die_with_parent",
+    "in_words",
     "kill_all",
     "living",
     "parent_of_orphans_is_us",
     "processes_with_environment",
     "signal_all",
     "spare",
+    "spare_tree",
+    "unspare_tree",
 ]
 
 _PR_SET_PDEATHSIG = 1
@@ -36,6 +39,7 @@ _LINUX = sys.platform.startswith("linux")
 _libc = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 _we_are_subreaper = False
 _spared: set[int] = set()
+_spared_trees: set[int] = set()
 
 
 def become_subreaper() -> bool:
@@ -68,6 +72,16 @@ def spare(pid: int) -> None:
     _spared.add(pid)
 
 
+def spare_tree(pid: int) -> None:
+    """Take a process of ours, and everything that it starts, out of what cells are said to have started."""
+    _spared_trees.add(pid)
+
+
+def unspare_tree(pid: int) -> None:
+    """Forget a spared process that is gone: its number may come again."""
+    _spared_trees.discard(pid)
+
+
 def descendants(root: int, *, with_spared: bool = False) -> list[int]:
     """Return the process ids below `root`, parents first; zombies that nobody has reaped are among them."""
     found: list[int] = []
@@ -75,6 +89,8 @@ def descendants(root: int, *, with_spared: bool = False) -> list[int]:
         queue = [root]
         while queue:
             children = _children(queue.pop())
+            if not with_spared:
+                children = [pid for pid in children if pid not in _spared_trees]
             found.extend(children)
             queue.extend(children)
         return found if with_spared else [pid for pid in found if pid not in _spared]
@@ -111,6 +127,18 @@ def processes_with_environment(name: str, value: str) -> list[int]:
                 if psutil.Process(pid).environ().get(name) == value:
                     found.append(pid)
     return found
+
+
+def in_words(pids: list[int], *, most: int = 3) -> str:
+    """Return processes as a person names them: process id and command line."""
+    words = []
+    for pid in pids[:most]:
+        with contextlib.suppress(psutil.Error):
+            command = " ".join(psutil.Process(pid).cmdline())
+            words.append(f"pid {pid} ({command[:120] or 'no command line'})")
+    if len(pids) > most:
+        words.append(f"{len(pids) - most} more")
+    return ", ".join(words) or f"{len(pids)} processes"
 
 
 def signal_all(pids: list[int], number: int) -> int:
@@ -169,13 +197,21 @@ def _reaped(pid: int, not_reaped_here: frozenset[int]) -> bool:
     return _is_dead(pid)
 
 
+def _has_threads(pid: int) -> bool:
+    """Whether other threads of a process go on although its first one has ended; it looks like a zombie then."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208 - a hot path
+    except OSError:
+        return False
+
+
 def _is_dead(pid: int) -> bool:
     if _LINUX:
         try:
             state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
         except (OSError, IndexError):
             return True
-        return state in (b"Z", b"X")
+        return state in (b"Z", b"X") and not _has_threads(pid)
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.Error:

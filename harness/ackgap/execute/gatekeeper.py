@@ -17,14 +17,23 @@ from ackgap.execute.life import Life
 from ackgap.execute.peers import PeerUnknown, holder_of
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
+from ackgap.execute.turns import Turns
+from ackgap.execute.turnstile import Write
 from ackgap.model.boundary import BoundaryKind, CrashPoint, Phase
 from ackgap.model.event import BoundaryReached, EgressAttempted, Injector, InjectorReady, Note, WroteOutside
+from ackgap.model.manner import FaultKind
+from ackgap.model.schedule import Fault
 from ackgap.target.ports import Severed
+from ackgap.target.profiles.profile import AMBIGUOUS
 from ackgap.target.service import TargetService
+from ackgap.target.wire.paths import plain_path
 
 __all__ = ["Gatekeeper"]
 
 Strike = Callable[[Life], Coroutine[Any, Any, None]]
+StrikeCall = Callable[[Life, Fault], None]
+ORDER_LIMIT_S = 3.0
+"""Real seconds in which another durable write has to come while one is held."""
 
 
 class Gatekeeper:
@@ -35,7 +44,12 @@ class Gatekeeper:
         store: The durable store of the cell.
         targets: Services by the host and port under which the worker reaches them.
         strike: Injects a life's fault; called once a life stands at the fault's point.
+        strike_call: Takes note of a fault that a target does to a call; the life goes on.
         hold: What to hold to prove a mode, in a run that is made for that.
+
+    Attributes:
+        turns: Who may pass next, while several lives begin at once.
+        guests: Names the processes that may call targets although they are no life's; their calls are of life 0.
     """
 
     def __init__(
@@ -45,15 +59,19 @@ class Gatekeeper:
         store: DurableStore,
         targets: dict[str, TargetService],
         strike: Strike,
+        strike_call: StrikeCall,
         hold: HoldObservation | None = None,
     ) -> None:
         self._recorder = recorder
         self._store = store
         self._targets = targets
         self._strike = strike
+        self._strike_call = strike_call
         self._hold = hold
         self._lives: dict[int, Life] = {}
         self._told: set[str] = set()
+        self.turns: Turns | None = None
+        self.guests: Callable[[], list[int]] = list
         self.modules: tuple[str, ...] = ()
 
     def admit(self, life: Life) -> None:
@@ -78,28 +96,38 @@ class Gatekeeper:
                     return life.incarnation
             except PeerUnknown:
                 return living[0].incarnation if len(living) == 1 else 0
+        with contextlib.suppress(PeerUnknown):
+            if holder_of(peer_port, local_port, self.guests()) is not None:
+                return 0
         return None
 
-    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str) -> int:  # noqa: ARG002
+    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str, peer_port: int = 0) -> int:
         """Return the occurrence of a request that has reached its target."""
         life = self._lives.get(incarnation)
-        return 1 if life is None else life.arrive(operation)
+        if life is None:
+            return 1
+        return life.arrive(operation, (operation.partition(".")[0], method, path), peer_port)
 
-    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> None:
-        """A request stands at `received` or `applied`.
+    async def reached(
+        self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int
+    ) -> Fault | None:
+        """A request stands at `received` or `applied`, or its answer at a phase of a stream.
+
+        Returns:
+            What the target is to do to the call, if that is where the life's fault strikes.
 
         Raises:
             Severed: Its life is over.
         """
         life = self._lives.get(incarnation)
         if life is None:
-            return
+            return None
         point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
         life.attempts[name, occurrence] = attempt
         self._arrived(point)
         await self._thawed(life, point)
         self._write_down(life, point, Injector.WIRE, attempt=attempt)
-        await self._stand(life, point)
+        return await self._stand(life, point)
 
     # ---------------------------------------------------------------- python
 
@@ -153,7 +181,14 @@ class Gatekeeper:
         if phase is Phase.SENDING:
             service = self._targets.get(str(message["host"]))
             operation = service.boundary_name(str(message["method"]), str(message["path"])) if service else None
-            if operation is None:
+            if operation is None or service is None:
+                return
+            if operation == AMBIGUOUS:
+                # Its address serves several operations: the target will tell which one, once it has all of it.
+                await self._thawed(life, CrashPoint(name=service.name, occurrence=1, phase=phase))
+                await life.turnstile.wait_for_quiet()
+                line = (service.name, str(message["method"]).upper(), plain_path(str(message["path"])))
+                life.announce_unnamed(line, call, int(message.get("local_port") or 0))
                 return
             occurrence = life.announce_call(*call, operation)
             point = CrashPoint(name=operation, occurrence=occurrence, phase=phase)
@@ -162,9 +197,13 @@ class Gatekeeper:
             overlapped = not await life.turnstile.wait_for_quiet()
             await self._thawed(life, point)
         else:
+            life.open_calls.discard(call)
+            unnamed = life.forget_unnamed(call)
             if call not in life.call_points:
                 return
             name, occurrence = life.call_points[call]
+            if unnamed and (name, occurrence) not in life.attempts:
+                return  # it turned out to be a read
             point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
             overlapped = False
             await self._thawed(life, point)
@@ -184,27 +223,48 @@ class Gatekeeper:
             await self._thawed(life, point, lands=True)
             self._write_down(life, point, Injector.PYTHON, message=message)
             await self._stand(life, point)
+            life.passed(str(point.boundary))
             return
         arriving = f"{message['name']}#1:{phase}"
         if self._hold is not None:
             self._hold.arrived(arriving)
             await self._hold.hold(arriving)
         life.turnstile.arrive(write)
+        ahead = life.turnstile.ahead_of(write)
         overlapped = not await life.turnstile.wait_for_quiet(before=write)
         occurrence = life.announce_write(write, str(message["name"]))
         point = CrashPoint(name=str(message["name"]), occurrence=occurrence, phase=phase)
+        await self._let_another_land(life, write, point)
         await self._thawed(life, point, lands=life.frozen_at is BoundaryKind.CALL)
         if self._may_begin(life, point):
             life.turnstile.begin(write, point.name)
         else:
             life.turnstile.leave(write)
-        self._write_down(life, point, Injector.PYTHON, message=message, overlapped=overlapped)
+        beside = tuple(
+            sorted(f"{name}#{n}" for name, n in (life.write_points[w] for w in ahead & {*life.write_points}))
+        )
+        self._write_down(life, point, Injector.PYTHON, message=message, overlapped=overlapped, beside=beside)
         await self._stand(life, point, lands=life.frozen_at is BoundaryKind.CALL)
+
+    async def _let_another_land(self, life: Life, write: Write, point: CrashPoint) -> None:
+        """Hold a durable write until the one that a fault names has landed."""
+        fault = life.meets(point)
+        if fault is None or fault.kind is not FaultKind.HOLD:
+            return
+        life.meet(fault)
+        self._strike_call(life, fault)
+        life.turnstile.hold(write)
+        passed = await life.until_passed(fault.manner.until, limit_s=ORDER_LIMIT_S)
+        life.turnstile.release(write)
+        if not passed and not life.struck.is_set():
+            text = f"{fault.manner.until} did not land while {point} was held, so it cannot land first"
+            self._recorder.record(Note, code="order_impossible", text=text, incarnation=life.incarnation)
+        await life.turnstile.wait_for_quiet(before=write)
 
     @staticmethod
     def _may_begin(life: Life, point: CrashPoint) -> bool:
         """A write whose `committing` is struck never begins, so nobody has to wait for it to land."""
-        return life.fault is None or life.fault.point != point or life.struck.is_set()
+        return life.meets(point) is None or life.struck.is_set()
 
     def host_asked_for(self, host: str) -> None:
         """A process of the cell asked for the address of another machine; it was told that there is none."""
@@ -220,23 +280,37 @@ class Gatekeeper:
 
     async def _thawed(self, life: Life, point: CrashPoint, *, lands: bool = False) -> None:
         """Stand as long as the life is frozen; durable writes that land may pass."""
+        if self.turns is not None:
+            await self.turns.take(life.incarnation)
         if life.frozen_at is not None and not lands and not life.dead:
             life.parked.append(str(point))
             await life.freed.wait()
         if life.dead:
             raise Severed
 
-    async def _stand(self, life: Life, point: CrashPoint, *, lands: bool = False) -> None:
-        """Be struck if this is the point, else stand only as long as the life is frozen."""
-        if life.fault is not None and life.fault.point == point and not life.struck.is_set():
+    async def _stand(self, life: Life, point: CrashPoint, *, lands: bool = False) -> Fault | None:
+        """Be struck if this is the point, else stand only as long as the life is frozen.
+
+        Returns:
+            What the target is to do to the call, where the fault is one of a target's.
+        """
+        fault = life.meets(point)
+        if fault is not None and not life.struck.is_set():
+            life.meet(fault)
+            if fault.kind.strikes_call:
+                self._strike_call(life, fault)
+                return fault
             life.struck.set()
             life.frozen_at = point.boundary.kind
+            if self.turns is not None:
+                self.turns.leave(life.incarnation)
             life.strike = asyncio.create_task(self._strike(life))
             await life.freed.wait()
             if life.dead:
                 raise Severed
-            return
+            return None
         await self._thawed(life, point, lands=lands)
+        return None
 
     def _write_down(
         self,
@@ -247,6 +321,7 @@ class Gatekeeper:
         attempt: int | None = None,
         message: Announcement | None = None,
         overlapped: bool = False,
+        beside: tuple[str, ...] = (),
     ) -> None:
         said = message or {}
         self._recorder.record(
@@ -261,7 +336,9 @@ class Gatekeeper:
             thread=str(said.get("thread", "")),
             blocks_loop=bool(said.get("blocks_loop", False)),
             overlapped=overlapped,
+            beside=beside,
             store_digest=self._store.digest(),
+            masked_digest=self._store.masked_digest(),
         )
 
     def _once(self, what: str, kind: type[EgressAttempted | WroteOutside | Note], life: Life, **values: object) -> None:

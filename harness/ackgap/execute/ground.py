@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
+import stat
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +18,12 @@ import psutil
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, workspace
 
-__all__ = ["Ground", "clear_ground", "prepare_ground", "sweep_dead_runs"]
+__all__ = ["Ground", "clear_ground", "kill_left", "prepare_ground", "remove_ground", "sweep_dead_runs"]
 
 _PREFIX = "ackgap-"
 _OWNER = "owner.json"
+_NOBODYS_AFTER_S = 3600.0
+_REMOVAL_LIMIT_S = 2.0
 _BASE_BYTES = 70
 """The path of a Unix socket may have about 100 bytes; a run's directory, slot and socket add up to 25."""
 
@@ -66,8 +71,29 @@ def _base() -> str:
 def clear_ground(ground: Ground) -> None:
     """Kill what is left of a run and remove its directory."""
     _kill_run(ground.run_token)
-    with contextlib.suppress(OSError):
-        workspace.remove_tree(ground.directory)
+    remove_ground(ground.directory)
+
+
+def remove_ground(directory: Path) -> None:
+    """Remove the directory of a run, however many processes do that at once; what cannot be removed stays, marked.
+
+    The owner's mark goes last, so that a later run can clear away what is left.
+    """
+    ends_s = time.monotonic() + _REMOVAL_LIMIT_S
+    while True:
+        with contextlib.suppress(OSError):
+            for path in directory.iterdir():
+                if path.name != _OWNER:
+                    workspace.remove_tree(path)
+            workspace.remove_tree(directory)
+        if not directory.exists() or time.monotonic() > ends_s:
+            return
+        time.sleep(0.05)
+
+
+def kill_left(ground: Ground) -> None:
+    """Kill every process that lives of a run have started and that is still there."""
+    _kill_run(ground.run_token)
 
 
 def sweep_dead_runs() -> None:
@@ -77,12 +103,27 @@ def sweep_dead_runs() -> None:
             owner = json.loads((directory / _OWNER).read_text(encoding="utf-8"))
             alive = _is_alive(int(owner["pid"]), float(owner["started_s"]))
             token = str(owner["run"])
+        except FileNotFoundError:
+            _sweep_nobodys(directory)
+            continue
         except (OSError, ValueError, KeyError, TypeError):
             continue
         if not alive:
             _kill_run(token)
-            with contextlib.suppress(OSError):
-                workspace.remove_tree(directory)
+            remove_ground(directory)
+
+
+def _sweep_nobodys(directory: Path) -> None:
+    """Remove a directory of ours that has no owner's mark: its harness died before it could leave one.
+
+    Only one that has been there for a while, is empty or has nothing but what a run makes, and belongs to this user.
+    """
+    with contextlib.suppress(OSError):
+        status = directory.lstat()
+        ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+        known = all(re.fullmatch(r"s\d+|outside", path.name) for path in directory.iterdir())
+        if ours and known and time.time() - status.st_mtime > _NOBODYS_AFTER_S:
+            workspace.remove_tree(directory)
 
 
 def _kill_run(token: str) -> None:

@@ -12,8 +12,8 @@ from ackgap.scenario.scenario import HoldProof
 
 __all__ = ["HoldObservation"]
 
-WAIT_LIMIT_S = 1.5
-"""Real seconds without a step after which a worker counts as waiting."""
+WAIT_LIMIT_S = 5.0
+"""Real seconds without a step after which a worker counts as waiting; a busy machine may take some for one step."""
 
 
 class HoldObservation:

@@ -7,14 +7,18 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ackgap.errors import HarnessFailed
+from ackgap.errors import HarnessFailed, ScenarioInvalid
+from ackgap.execute import workspace
+from ackgap.execute.forwarder import knock
 from ackgap.execute.nursery import NurseryUnfit, interpreter_of
 from ackgap.execute.order import Order, Surroundings
 from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
+from ackgap.scenario.release import ReleaseSpec
+from ackgap.scenario.scenario import AxisValue
+from ackgap.target.mcp.server import MCP_PATH
 
 __all__ = ["COMMAND_LIMIT_S", "Launch"]
 
@@ -30,18 +34,50 @@ class Launch:
     Args:
         order: Which cell.
         surroundings: Where it runs.
+        cell: What `{cell}` stands for.
     """
 
-    def __init__(self, order: Order, surroundings: Surroundings) -> None:
+    def __init__(self, order: Order, surroundings: Surroundings, *, cell: str) -> None:
         self._order = order
         self._spec = order.scenario.worker
         self._surroundings = surroundings
+        self._cell = cell
         self._values = order.scenario.values_of(order.variant)
+        self._home = order.scenario.environment_of(order.variant)
+        self._release: ReleaseSpec | None = None
         self._names = {
             f"{name}.{part}": text
             for name, service in surroundings.targets.items()
-            for part, text in (("url", service.url), ("host", "127.0.0.1"), ("port", str(service.port)))
+            for part, text in (
+                ("url", service.url),
+                ("mcp", service.url + MCP_PATH),
+                ("host", "127.0.0.1"),
+                ("port", str(service.port)),
+            )
         }
+        if surroundings.household is not None:
+            self._names = {**surroundings.household.names, **self._names}
+        self._check_tools()
+
+    def _check_tools(self) -> None:
+        """Refuse to send a worker to tools that there are none of.
+
+        Raises:
+            ScenarioInvalid: It is given the address of the tools of a service that nobody described.
+        """
+        commands = [self._spec.command, self._spec.resume_command or ()]
+        other: tuple[AxisValue | ReleaseSpec, ...] = (*self._values, *self._order.scenario.releases)
+        commands += [text for one in other for text in (one.command, one.resume_command) if text]
+        texts = [*(word for command in commands for word in command), *self._spec.env.values()]
+        texts += [text for one in other for text in one.env.values()]
+        for target in self._order.scenario.targets:
+            placeholder = f"{{{target.name}.mcp}}"
+            if not self._order.profiles[target.name].operations and any(placeholder in text for text in texts):
+                raise ScenarioInvalid(
+                    f"{placeholder} leads to no tools: the operations of {target.profile!r} are not known beforehand.",
+                    where=f"targets.{target.name}.profile",
+                    next_step="Name a profile whose operations are described; `ackgap targets` lists them.",
+                )
 
     def command(self, incarnation: int) -> tuple[str, ...]:
         """Return the argument vector of a life."""
@@ -49,8 +85,11 @@ class Launch:
         for value in self._values:
             command = value.command or command
             resume = value.resume_command or resume
+        if self._release is not None:
+            resume = self._release.resume_command or self._release.command or resume
+            command = self._release.command or command
         chosen = resume if resume is not None and incarnation > 1 else command
-        return tuple(self._fill(argument) for argument in chosen)
+        return self.words(chosen)
 
     def start(self, process: WorkerProcess, command: tuple[str, ...], *, clock_offset_s: float) -> tuple[int, str]:
         """Start a life; return its process id, and why it was started plainly although a warm start was asked for.
@@ -65,7 +104,7 @@ class Launch:
             try:
                 if python is None:
                     raise NurseryUnfit("the command does not simply run a script with a Python interpreter")
-                nursery = self._surroundings.nursery_for(python, self._order.warm, self._plain_environment())
+                nursery = self._surroundings.nursery_for(python, self._order.warm, self._shared_environment())
                 nursery.check(command, clock_offset_s=clock_offset_s)
                 pid = process.start(command, directory=self._surroundings.work, env=env, nursery=nursery)
             except NurseryUnfit as reason:
@@ -74,23 +113,51 @@ class Launch:
                 return pid, ""
         return process.start(command, directory=self._surroundings.work, env=env), why_plain
 
-    def reset(self) -> None:
+    def renew(self, release: str) -> None:
+        """Have the lives from now on run another release; an empty name leaves it as it is.
+
+        Raises:
+            HarnessFailed: Its files cannot be copied.
+        """
+        scenario = self._order.scenario
+        spec = next((spec for spec in scenario.releases if spec.name == release), None)
+        if spec is None:
+            return
+        self._release = spec
+        self._home = scenario.environment_named(spec.environment) or self._home
+        if spec.directory is not None:
+            workspace.lay_over(spec.directory, self._surroundings.work)
+
+    async def reset(self) -> None:
         """Run the user's reset command, if there is one.
 
         Raises:
             HarnessFailed: It failed.
         """
-        command = self._spec.reset
-        if command is None:
+        if self._spec.reset is None:
+            return
+        command = self._order.scenario.command_in(self._home, self._spec.reset)
+        if self._surroundings.reset_door is not None:
+            code, text = await knock(self._surroundings.reset_door)
+            self._check_reset(command, code != 0, f"failed with exit status {code}: {text[-300:]}")
             return
         try:
-            done = subprocess.run(
-                command, cwd=self._spec.directory, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
+            done = subprocess.run(  # noqa: ASYNC221 - nothing else is going on yet
+                command,
+                cwd=self._spec.directory,
+                env=self._activated(os.environ),
+                capture_output=True,
+                text=True,
+                timeout=COMMAND_LIMIT_S,
+                check=False,
             )
             problem = f"failed with exit status {done.returncode}: {(done.stderr or done.stdout)[-300:]}"
             failed = done.returncode != 0
         except (OSError, subprocess.TimeoutExpired) as error:
             failed, problem = True, f"could not be run: {error}"
+        self._check_reset(command, failed, problem)
+
+    def _check_reset(self, command: tuple[str, ...], failed: bool, problem: str) -> None:
         if failed:
             raise HarnessFailed(
                 f"the reset command {problem}",
@@ -104,12 +171,9 @@ class Launch:
         Exit status -1 means that it could not be run or took longer than `COMMAND_LIMIT_S`.
         """
         env = {**self._plain_environment(), **extra}
-        arguments = [self._fill(argument) for argument in command]
-        if arguments[0] == "python":
-            arguments[0] = sys.executable
         try:
             process = await asyncio.create_subprocess_exec(
-                *arguments,
+                *self.words(command),
                 cwd=self._surroundings.work,
                 env=env,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -126,24 +190,73 @@ class Launch:
             return -1, f"no answer within {COMMAND_LIMIT_S:g} s"
         return process.returncode if process.returncode is not None else -1, output.decode("utf-8", "replace")
 
-    def _fill(self, text: str) -> str:
-        """Fill `{tickets.url}` and the like; braces that name nothing are left as they are."""
+    async def prepare(self) -> None:
+        """Run the commands that make durable state before the first life.
+
+        Raises:
+            HarnessFailed: One failed.
+        """
+        for command in self._order.scenario.prepare:
+            code, text = await self.run(command, {})
+            if code != 0:
+                raise HarnessFailed(
+                    f"a command of [prepare] failed with exit status {code}: {text.strip()[-1000:]}",
+                    where=shlex.join(command),
+                    next_step="it has to succeed before every cell; it runs in a copy of the worker's directory",
+                )
+
+    @property
+    def directory(self) -> Path:
+        """The cell's directory."""
+        return self._surroundings.work
+
+    @property
+    def worker_port(self) -> int:
+        """What `{worker.port}` stands for."""
+        return int(self._names["worker.port"])
+
+    def words(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a command with its interpreter settled and its placeholders filled in."""
+        program, *rest = self._order.scenario.command_in(self._home, command)
+        return (program if program != command[0] else self.fill(program), *map(self.fill, rest))
+
+    def environment_with(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return what the user's commands have as their environment, and more."""
+        return {**self._plain_environment(), **{name: self.fill(text) for name, text in env.items()}}
+
+    def fill(self, text: str) -> str:
+        """Fill `{tickets.url}`, `{cell}` and the like; braces that name nothing are left as they are."""
+        return self._fill_shared(text).replace("{cell}", self._cell)
+
+    def _fill_shared(self, text: str) -> str:
+        """Fill what is the same in every cell of a slot."""
         for name, value in self._names.items():
             text = text.replace("{" + name + "}", value)
         return text
 
-    def _nursery_environment(self) -> dict[str, str]:
-        """Return the environment under which third-party modules are imported: that of no life and no variant."""
+    def _shared_environment(self) -> dict[str, str]:
+        """Return what the lives of all cells of a variant have in common in a slot: that of a warm parent, too."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("ACKGAP_")}
-        env.update({name: self._fill(value) for name, value in self._spec.env.items()})
-        return {**env, "ACKGAP_RUN": self._surroundings.run_token}
+        env = self._activated({**env, **self._told()})
+        return {**env, "ACKGAP_RUN": self._surroundings.run_token, "TMPDIR": str(self._surroundings.scratch)}
 
     def _plain_environment(self) -> dict[str, str]:
         """Return what a life and the user's commands have in common."""
-        env = self._nursery_environment()
+        own = {name: text.replace("{cell}", self._cell) for name, text in self._told().items() if "{cell}" in text}
+        return self._activated({**self._shared_environment(), **own})
+
+    def _activated(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment with the variant's own programs ahead of all others, where it has any."""
+        return dict(env) if self._home is None else self._home.activated(env)
+
+    def _told(self) -> dict[str, str]:
+        """Return the variables that the scenario sets, `{cell}` left in them."""
+        told = dict(self._spec.env)
         for value in self._values:
-            env.update({name: self._fill(text) for name, text in value.env.items()})
-        return {**env, "TMPDIR": str(self._surroundings.scratch)}
+            told.update(value.env)
+        if self._release is not None:
+            told.update(self._release.env)
+        return {name: self._fill_shared(text) for name, text in told.items()}
 
     def _environment(self, token: str, clock_offset_s: float) -> dict[str, str]:
         env = {**self._plain_environment(), TOKEN_VARIABLE: token}
@@ -155,11 +268,12 @@ class Launch:
             {
                 "workspace": str(self._surroundings.work),
                 "targets": self._surroundings.by_address(),
-                "allow_hosts": list(self._spec.allow_hosts),
+                "allow_hosts": list(self._order.scenario.worker_hosts),
                 "allow_write": list(self._spec.allow_write),
                 "scratch": [str(self._surroundings.scratch), *map(str, self._spec.external_state)],
                 "clock_offset_s": clock_offset_s,
                 "guard_egress": self._surroundings.guard_egress,
+                "hurry": self._order.scenario.hurries,
             }
         )
         if self._order.probe and not self._order.warm:

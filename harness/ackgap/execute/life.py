@@ -7,10 +7,13 @@ from collections import Counter, defaultdict, deque
 
 from ackgap.execute.process import WorkerProcess
 from ackgap.execute.turnstile import Turnstile, Write
-from ackgap.model.boundary import BoundaryKind
+from ackgap.model.boundary import BoundaryKind, CrashPoint
 from ackgap.model.schedule import Fault
 
-__all__ = ["Life"]
+__all__ = ["Life", "Line"]
+
+Line = tuple[str, str, str]
+"""Target, method and path of a request."""
 
 
 class Life:
@@ -20,30 +23,43 @@ class Life:
         incarnation: From 1.
         token: Secret that its processes show.
         process: Not started yet.
-        fault: What is to strike it, if anything.
+        faults: What it is to meet, if anything.
     """
 
-    def __init__(self, *, incarnation: int, token: str, process: WorkerProcess, fault: Fault | None) -> None:
+    def __init__(self, *, incarnation: int, token: str, process: WorkerProcess, faults: tuple[Fault, ...] = ()) -> None:
         self.incarnation = incarnation
         self.token = token
         self.process = process
-        self.fault = fault
-        self.turnstile = Turnstile()
+        self.faults = faults
+        self.blow = next((fault for fault in faults if fault.kind.strikes_worker), None)
+        """The one of its faults that strikes the worker itself."""
+        self.turnstile = Turnstile(races=any(fault.manner.unsettled for fault in faults))
         self.injector_pids: set[int] = set()
         self.frozen_at: BoundaryKind | None = None
         self.dead = False
         self.struck_dead = False
+        self.struck_without_main = False
+        self.told_to_end = False
+        self._met: set[Fault] = set()
+        self._passed: set[str] = set()
+        self._passing: list[asyncio.Future[None]] = []
         self.overdue = False
+        self.hopeless = False
         self.outlived = 0
         self.paused = asyncio.Event()
         self.freed = asyncio.Event()
         self.struck = asyncio.Event()
+        self.over = asyncio.Event()
         self.strike: asyncio.Task[None] | None = None
         self.parked: list[str] = []
         self._calls: Counter[str] = Counter()
         self._announced_calls: defaultdict[str, deque[int]] = defaultdict(deque)
         self._checkpoints: Counter[str] = Counter()
+        self._unnamed: defaultdict[Line, dict[tuple[int, int], int]] = defaultdict(dict)
+        self._once_unnamed: set[tuple[int, int]] = set()
         self.call_points: dict[tuple[int, int], tuple[str, int]] = {}
+        self.open_calls: set[tuple[int, int]] = set()
+        """Calls that were announced and have not returned, by process and number."""
         self.write_points: dict[Write, tuple[str, int]] = {}
         self.attempts: dict[tuple[str, int], int] = {}
 
@@ -58,15 +74,45 @@ class Life:
         occurrence = self._calls[operation]
         self._announced_calls[operation].append(occurrence)
         self.call_points[pid, call] = (operation, occurrence)
+        self.open_calls.add((pid, call))
         return occurrence
 
-    def arrive(self, operation: str) -> int:
-        """Return the occurrence of a request that has reached its target, announced before or not."""
+    def arrive(self, operation: str, line: Line, port: int = 0) -> int:
+        """Return the occurrence of a request that has reached its target, announced before or not.
+
+        Args:
+            operation: What it means.
+            line: Its target, method and path.
+            port: The worker's side of its connection; 0 where it is not known.
+        """
         announced = self._announced_calls[operation]
         if announced:
             return announced.popleft()
         self._calls[operation] += 1
-        return self._calls[operation]
+        occurrence = self._calls[operation]
+        waiting = self._unnamed[line]
+        mine = [call for call, its_port in waiting.items() if port and its_port == port]
+        if not mine:
+            # With several on their way nobody can tell which of them this is; then none of them has a `returned`.
+            nowhere = [call for call, its_port in waiting.items() if not its_port]
+            mine = nowhere if len(nowhere) == 1 else []
+            for call in nowhere:
+                del waiting[call]
+        for call in mine:
+            self.call_points[call] = (operation, occurrence)
+            waiting.pop(call, None)
+        return occurrence
+
+    def announce_unnamed(self, line: Line, call: tuple[int, int], port: int = 0) -> None:
+        """Take note of a call that is about to be sent, of which only the target can tell the operation."""
+        self._unnamed[line][call] = port
+        self._once_unnamed.add(call)
+
+    def forget_unnamed(self, call: tuple[int, int]) -> bool:
+        """Take note that a call is over; return whether it had no name when it was announced."""
+        for waiting in self._unnamed.values():
+            waiting.pop(call, None)
+        return call in self._once_unnamed
 
     def announce_write(self, write: Write, name: str) -> int:
         """Take note of a durable write that is about to begin; return its occurrence."""
@@ -74,9 +120,38 @@ class Life:
         self.write_points[write] = (name, self._checkpoints[name])
         return self._checkpoints[name]
 
+    def meets(self, point: CrashPoint) -> Fault | None:
+        """Return the fault that waits at a point, if one does."""
+        return next((fault for fault in self.faults if fault.point == point and fault not in self._met), None)
+
+    def meet(self, fault: Fault) -> None:
+        """Say that a fault has struck, so that it does not strike again."""
+        self._met.add(fault)
+
+    def passed(self, write: str) -> None:
+        """Say that a durable write has landed and that its life goes on from there."""
+        self._passed.add(write)
+        for waiting in self._passing:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._passing.clear()
+
+    async def until_passed(self, write: str, *, limit_s: float) -> bool:
+        """Wait for `passed` of a write; return whether that came about within so many real seconds."""
+        try:
+            async with asyncio.timeout(limit_s):
+                while write not in self._passed:
+                    waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                    self._passing.append(waiting)
+                    await waiting
+        except TimeoutError:
+            return False
+        return True
+
     def die(self) -> None:
         """Say that it is over: whoever stands parked is let go to find that out."""
         self.dead = True
+        self.over.set()
         self.freed.set()
 
     def thaw(self) -> None:

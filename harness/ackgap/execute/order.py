@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ackgap.execute.masks import Learned
 from ackgap.execute.nursery import Nursery
 from ackgap.execute.witness import NameWitness
 from ackgap.execute.workspace import OutsideState
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule
 from ackgap.scenario.scenario import HoldProof, Scenario
-from ackgap.target.profile import Profile
+from ackgap.target.profiles.profile import Profile
 from ackgap.target.service import TargetService
+
+if TYPE_CHECKING:
+    from ackgap.execute.interposing import Interposing
+    from ackgap.execute.services.household import Household
 
 __all__ = ["Order", "Surroundings"]
 
@@ -29,6 +35,9 @@ class Surroundings:
         outside: State that lies outside the cell, saved before the run.
         guard_egress: Refuse connections to other machines inside Python workers.
         witness: Sees which hosts are asked for, where the slot has a network of its own.
+        interposing: What it keeps for targets that stand in front of real services.
+        household: Services that run beside the cells.
+        reset_door: Runs the reset command outside of the slot's network; None where it can be run here.
         nursery_for: Returns the slot's nursery for an interpreter, modules and an environment.
     """
 
@@ -38,6 +47,9 @@ class Surroundings:
     outside: OutsideState | None = None
     guard_egress: bool = True
     witness: NameWitness | None = None
+    interposing: Interposing | None = None
+    household: Household | None = None
+    reset_door: Path | None = None
     nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str]], Nursery] | None = None
 
     @property
@@ -74,6 +86,8 @@ class Order:
         probe: The undisturbed run: a life that fails is not restarted.
         hold: What to hold, in a run that proves a mode.
         warm: Third-party modules that a warm parent imports before it forks the lives; none starts them plainly.
+        states: Find out at each boundary what the durable store says, so that runs can be compared.
+        masks: What undisturbed runs have taught about it.
     """
 
     scenario: Scenario
@@ -84,3 +98,5 @@ class Order:
     probe: bool = False
     hold: HoldProof | None = None
     warm: tuple[str, ...] = ()
+    states: bool = False
+    masks: Learned | None = None

@@ -131,7 +131,9 @@ class WorkerProcess:
             below = containment.descendants(os.getpid())
             if not self._siblings:
                 return below
-            return [pid for pid in below if pid == self.pid or _has_token(pid, self.token)]
+            # A child may have been started with another environment; an orphan has only that.
+            tree = {self.pid, *containment.descendants(self.pid)}
+            return [pid for pid in below if pid in tree or _has_token(pid, self.token)]
         found = [self.pid, *containment.descendants(self.pid)] if not self._exited.is_set() else []
         found += containment.processes_with_environment(TOKEN_VARIABLE, self.token)
         return list(dict.fromkeys(found))
@@ -152,6 +154,12 @@ class WorkerProcess:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), 1)
         return max(0, killed - outlived)
+
+    async def end(self, *, grace_s: float) -> None:
+        """Ask its main process to end (SIGTERM), and wait for that so many real seconds; `kill` does the rest."""
+        containment.signal_all([] if self._exited.is_set() else [self.pid], signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._exited.wait(), grace_s)
 
     def pause(self) -> None:
         """SIGSTOP all of it."""

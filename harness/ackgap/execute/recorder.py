@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ackgap.model.event import Event
@@ -19,15 +19,19 @@ class HistoryRecorder:
 
     Args:
         watch: Called with each event as it is appended, for live views. It must not raise.
+        own_words: Text that only this cell has; `{cell}` is written in its place, so that cells can be compared.
     """
 
-    def __init__(self, watch: Callable[[Event], None] | None = None) -> None:
+    def __init__(self, watch: Callable[[Event], None] | None = None, *, own_words: str = "") -> None:
         self._began_s = time.monotonic()
         self._events: list[Event] = []
         self._watch = watch
+        self._own_words = own_words
 
     def record(self, kind: type[E], /, **values: Any) -> E:
         """Append an event and return it."""
+        if self._own_words:
+            values = {name: self._shared(value) for name, value in values.items()}
         at_s = round(time.monotonic() - self._began_s, 6)
         event = kind(seq=len(self._events) + 1, at_s=at_s, **values)
         self._events.append(event)
@@ -43,3 +47,12 @@ class HistoryRecorder:
     def history(self) -> History:
         """Return what has been appended so far."""
         return History(events=tuple(self._events))
+
+    def _shared(self, value: Any) -> Any:
+        if type(value) is str:  # members of enumerations are text as well
+            return value.replace(self._own_words, "{cell}")
+        if isinstance(value, Mapping):
+            return {self._shared(name): self._shared(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(self._shared(item) for item in value)
+        return value

@@ -8,28 +8,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import multiprocessing
 import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import TypeVar
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, isolation, workspace
+from ackgap.execute.forwarder import reset_door_of
+from ackgap.execute.ground import remove_ground
+from ackgap.execute.interposing import Interposing
 from ackgap.execute.nursery import Nursery
 from ackgap.execute.order import Order, Surroundings
+from ackgap.execute.reading import NOTHING_READ, Reading
+from ackgap.execute.services.household import Household
 from ackgap.execute.supervisor import Supervisor
 from ackgap.execute.witness import NameWitness
 from ackgap.model.event import Event
 from ackgap.model.history import History
+from ackgap.scenario.services import ServiceSpec
 from ackgap.target.service import TargetService
 
-__all__ = ["Finished", "SlotSpec", "close_slot", "open_slot", "run_order"]
+__all__ = ["MARKER_FILE", "Finished", "SlotSpec", "close_slot", "occupied", "open_slot", "run_order"]
+
+T = TypeVar("T")
+
+MARKER_FILE = "at-work.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +56,8 @@ class SlotSpec:
         target_names: Names of the scenario's targets.
         isolated: In a network of its own.
         external_state: Paths outside the cell; their saved copies are below `directory`.
+        services: Servers beside the cells; each slot has its own.
+        reset_outside: The reset command is run by the forwarder, outside of the slots' networks.
     """
 
     directory: Path
@@ -49,6 +65,8 @@ class SlotSpec:
     target_names: tuple[str, ...]
     isolated: bool
     external_state: tuple[Path, ...] = ()
+    services: tuple[ServiceSpec, ...] = ()
+    reset_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,23 +77,33 @@ class Finished:
         history: What happened.
         hold_outcome: What a hold proof showed, empty without one.
         modules: Third-party modules that a Python worker had imported by the end of an undisturbed run.
+        reading: What the store of an undisturbed run said at each boundary, where the order asks for states.
     """
 
     history: History
     hold_outcome: str
     modules: tuple[str, ...]
+    reading: Reading = NOTHING_READ
 
 
 class _Slot:
     def __init__(self, spec: SlotSpec, number: int) -> None:
         self._spec = spec
-        self._directory = spec.directory / f"s{number}"
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self.directory = spec.directory / f"s{number}"
+        self.directory.mkdir(parents=True, exist_ok=True)
         self._loop = asyncio.new_event_loop()
         self._targets = {name: TargetService(name) for name in spec.target_names}
         self._nurseries: dict[tuple[object, ...], Nursery] = {}
+        self._interposing = Interposing(spec.directory)
         self._witness = NameWitness() if spec.isolated else None
         self._loop.run_until_complete(self._listen())
+        self.household = Household(
+            spec.services,
+            directory=self.directory / "services",
+            above=(spec.directory, self.directory),
+            run_token=spec.run_token,
+            label=f"{spec.run_token[:8]}_s{number}",
+        )
         self._outside = (
             workspace.OutsideState(spec.external_state, spec.directory / "outside") if spec.external_state else None
         )
@@ -87,20 +115,31 @@ class _Slot:
             await self._witness.listen()
 
     def run(self, order: Order, watch: Callable[[Event], None] | None) -> Finished:
+        home = order.scenario.environment_of(order.variant)
         supervisor = Supervisor(
             order,
             Surroundings(
-                directory=self._directory,
+                directory=self.directory,
                 targets=self._targets,
                 run_token=self._spec.run_token,
                 outside=self._outside,
                 witness=self._witness,
+                interposing=self._interposing,
+                household=self.household,
+                reset_door=reset_door_of(self._spec.directory, order.scenario, home)
+                if self._spec.reset_outside
+                else None,
                 nursery_for=self._nursery_for,
             ),
             watch=watch,
         )
         history = self._loop.run_until_complete(supervisor.run())
-        return Finished(history=history, hold_outcome=supervisor.hold_outcome, modules=supervisor.modules)
+        return Finished(
+            history=history,
+            hold_outcome=supervisor.hold_outcome,
+            modules=supervisor.modules,
+            reading=supervisor.reading,
+        )
 
     def _nursery_for(self, python: str, modules: tuple[str, ...], env: Mapping[str, str]) -> Nursery:
         key = (python, modules, tuple(sorted(env.items())))
@@ -130,6 +169,7 @@ def open_slot(spec: SlotSpec, numbers: Synchronized[int]) -> None:
             next_step="run again with --network host; calls of workers that are not Python are then not refused",
         )
     containment.become_subreaper()
+    Finalize(None, close_slot, exitpriority=10)  # where the pool lets the process end by itself
     _die_with_harness(spec)
     with numbers.get_lock():
         numbers.value += 1
@@ -154,8 +194,26 @@ def run_order(order: Order, watch: Callable[[Event], None] | None = None) -> Fin
         ) from error
 
 
+def occupied(number: int, function: Callable[..., T], *arguments: object) -> T:
+    """Call a function, and leave word meanwhile of what this slot is at: process id, task, monotonic seconds.
+
+    A slot that is killed or stopped can say nothing any more; its marker still tells which cell was lost with it.
+    """
+    assert _slot is not None, "this process is not a slot"
+    marker = _slot.directory / MARKER_FILE
+    with contextlib.suppress(OSError):  # a full disk; the cell itself will say so
+        marker.write_text(json.dumps([os.getpid(), number, time.monotonic()]), encoding="utf-8")
+    try:
+        return function(*arguments)
+    finally:
+        with contextlib.suppress(OSError):
+            marker.unlink(missing_ok=True)
+
+
 def close_slot() -> None:
-    """Kill whatever this process's cells have left."""
+    """End the services of this process's slot, and kill whatever its cells have left."""
+    if _slot is not None:
+        _slot.household.stop()
     containment.kill_all(lambda: containment.descendants(os.getpid(), with_spared=True), limit_s=5)
 
 
@@ -172,8 +230,7 @@ def _die_with_harness(spec: SlotSpec) -> None:
     def watch() -> None:
         wait([parent.sentinel])
         close_slot()
-        with contextlib.suppress(OSError):
-            workspace.remove_tree(spec.directory)
+        remove_ground(spec.directory)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="ackgap-harness-watch").start()

@@ -7,12 +7,15 @@ rebuilds, and it changes through a memory map without a change of time stamps.
 
 from __future__ import annotations
 
+import asyncio
 import fnmatch
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+from ackgap.execute.reading import StateReader
 
 __all__ = ["DurableStore"]
 
@@ -29,9 +32,27 @@ class DurableStore:
         directory: The cell's directory.
         patterns: Globs, relative to the directory, of what belongs to the store; none means everything.
         outside: Further files or directories.
+        beside: Returns a digest of what is kept elsewhere, in services.
+        has_unhooked: Whether some of that is written where no hook in the worker sees it.
+        reader: Finds out what the store says, where somebody wants to know.
+
+    Attributes:
+        has_unhooked: The same.
     """
 
-    def __init__(self, directory: Path, *, patterns: Iterable[str] = (), outside: Iterable[Path] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        patterns: Iterable[str] = (),
+        outside: Iterable[Path] = (),
+        beside: Callable[[], str] | None = None,
+        has_unhooked: bool = False,
+        reader: StateReader | None = None,
+    ) -> None:
+        self.has_unhooked = has_unhooked
+        self._beside = beside
+        self._reader = reader
         self._directory = directory
         self._patterns = tuple(patterns)
         self._outside = tuple(outside)
@@ -46,7 +67,30 @@ class DurableStore:
                 total.update(name.encode("utf-8", "surrogateescape"))
                 total.update(b"\0")
                 total.update(content)
+        if self._beside is not None:
+            total.update(self._beside().encode())
         return total.hexdigest()
+
+    def masked_digest(self) -> str:
+        """Return a digest of what the store says, time stamps and random ids masked: equal in two runs of one work.
+
+        It is empty where nobody asked for it, where something is stored in services, or where it cannot be read.
+        """
+        return "" if self._reader is None else self._reader.digest(self._files())
+
+    async def quiet(self, *, for_s: float, limit_s: float) -> bool:
+        """Wait until nothing has been written for so many real seconds; return whether that came about in time."""
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + limit_s
+        digest, since_s = self.digest(), loop.time()
+        while loop.time() < ends_s:
+            await asyncio.sleep(for_s / 5)
+            seen = self.digest()
+            if seen != digest:
+                digest, since_s = seen, loop.time()
+            elif loop.time() - since_s >= for_s:
+                return True
+        return False
 
     def _content(self, path: str) -> bytes | None:
         try:

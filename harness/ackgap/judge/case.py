@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ackgap.model.boundary import CrashPoint, Phase
-from ackgap.model.event import AttemptReceived, BoundaryReached, EffectApplied, FaultInjected
-from ackgap.model.expectation import Expectation, OperationFacts
+from ackgap.model.event import AttemptReceived, BoundaryReached, EffectApplied, FaultInjected, IncarnationEnded
+from ackgap.model.expectation import Expectation, ExpectedEffect, OperationFacts
 from ackgap.model.history import History
 from ackgap.model.identity import Identity, identity_of
-from ackgap.model.schedule import Schedule
+from ackgap.model.schedule import Fault, Schedule
 from ackgap.model.verdict import Finding
 
 __all__ = ["Case", "Oracle", "noun"]
@@ -42,22 +42,29 @@ class Case:
     @cached_property
     def expected_counts(self) -> dict[tuple[str, Identity], int]:
         """Expected effects by logical action."""
-        return {
-            (expected.operation, tuple(sorted(expected.identity.items()))): expected.count
-            for expected in self.expectation.effects
-        }
+        return {_action(expected): expected.count for expected in self.expectation.effects}
 
-    def unrecorded(self, fault: FaultInjected) -> list[AttemptReceived]:
-        """Return the attempts of a struck life that its durable store did not know as done when the fault struck.
+    @cached_property
+    def expected_copies(self) -> dict[tuple[str, Identity], int]:
+        """How many effects of a learned action may be equal in every field."""
+        return {_action(expected): expected.copies for expected in self.expectation.effects}
+
+    @cached_property
+    def declared(self) -> frozenset[tuple[str, Identity]]:
+        """Actions of which somebody declared how often they happen."""
+        return frozenset(_action(expected) for expected in self.expectation.effects if expected.declared)
+
+    def unrecorded(self, event: FaultInjected | IncarnationEnded) -> list[AttemptReceived]:
+        """Return the attempts of a life that its durable store did not know as done when it was struck, or ended.
 
         An attempt counts as recorded once a durable write has landed after its answer: by the hooks inside the
         worker where there are any, else by a change of the store's digest.
         """
         found = []
         for attempt in self.history.attempts:
-            if attempt.incarnation == fault.incarnation and attempt.seq < fault.seq:
+            if attempt.incarnation == event.incarnation and attempt.seq < event.seq:
                 done = self._done_at(attempt)
-                if done is None or done > fault.seq or not self._recorded_between(done, fault):
+                if done is None or done > event.seq or not self._recorded_between(done, event):
                     found.append(attempt)
         return found
 
@@ -69,25 +76,51 @@ class Case:
         answer = self.history.answers.get(attempt.attempt)
         return None if answer is None else answer.seq
 
-    def _recorded_between(self, done: int, fault: FaultInjected) -> bool:
-        life = [passage for passage in self.history.passages if passage.incarnation == fault.incarnation]
-        if any(passage.phase is Phase.COMMITTED for passage in life):
-            return any(self._records(passage) and done < passage.seq < fault.seq for passage in life)
+    def _recorded_between(self, done: int, event: FaultInjected | IncarnationEnded) -> bool:
+        life = [passage for passage in self.history.passages if passage.incarnation == event.incarnation]
+        if any(passage.phase in (Phase.COMMITTING, Phase.COMMITTED) for passage in life):
+            # Hooks see its writes. What else has changed is what opening a file for the first write leaves behind.
+            return any(self._records(passage) and done < passage.seq < event.seq for passage in life)
         before = [passage.store_digest for passage in life if passage.seq <= done]
-        return bool(before) and before[-1] != fault.store_digest
+        return bool(before) and before[-1] != event.store_digest
 
     def _records(self, passage: BoundaryReached) -> bool:
         """Whether a durable write has landed there, other than that of a file which is about to replace another."""
         if passage.phase is not Phase.COMMITTED:
             return False
+        if not passage.name.startswith("file.") or not passage.name.endswith(".write"):
+            return True
         following = self.next_point_in_probe(passage.boundary.at(passage.phase))
-        prepares = following is not None and following.name.startswith("file.") and following.name.endswith(".replace")
-        return not (prepares and passage.name.endswith(".write"))
+        if following is not None and following.name.startswith("file.") and following.name.endswith(".replace"):
+            return False
+        # With threads, another thread's point may follow: a file that another one's name begins replaces that.
+        written = passage.name.removesuffix(".write")
+        return not any(written.startswith(f"{name}.") for name in self._replaced)
+
+    @cached_property
+    def _replaced(self) -> frozenset[str]:
+        names = (CrashPoint.parse(point).name for point in self.expectation.points)
+        return frozenset(
+            name.removesuffix(".replace") for name in names if name.startswith("file.") and name.endswith(".replace")
+        )
 
     def point_of(self, fault: FaultInjected) -> CrashPoint | None:
         """Return the crash point of a fault that struck."""
-        planned = self.schedule.fault_in(fault.incarnation)
+        planned = self.planned(fault)
         return None if planned is None else planned.point
+
+    def planned(self, fault: FaultInjected) -> Fault | None:
+        """Return the fault of the schedule that struck."""
+        mine = self.schedule.faults_in(fault.incarnation)
+        return next((each for each in mine if str(each) == fault.fault), None)
+
+    def rivals(self, incarnation: int) -> frozenset[int]:
+        """Return the lives that began at once with one, itself among them, after a fault with several heirs."""
+        for fault in self.schedule.faults:
+            group = range(fault.incarnation + 1, fault.incarnation + 1 + fault.manner.heirs)
+            if fault.manner.heirs > 1 and incarnation in group:
+                return frozenset(group)
+        return frozenset({incarnation})
 
     def next_point_in_probe(self, point: CrashPoint) -> CrashPoint | None:
         """Return the point that follows in the undisturbed run."""
@@ -103,6 +136,11 @@ class Case:
             if passage.attempt == attempt and passage.phase is phase:
                 return passage
         return None
+
+
+def _action(expected: ExpectedEffect) -> tuple[str, Identity]:
+    """Return the logical action that is expected, as effects are grouped by it."""
+    return expected.operation, tuple(sorted(expected.identity.items()))
 
 
 Oracle = Callable[[Case], Iterable[Finding]]

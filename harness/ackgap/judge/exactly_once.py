@@ -2,86 +2,153 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ackgap.judge.attribution import attribute
 from ackgap.judge.case import Case, noun
+from ackgap.judge.pairing import Group, Pairing, pair
+from ackgap.judge.repeats import rewritten, surplus_copies, writes_one_object
 from ackgap.model.event import EffectApplied
-from ackgap.model.identity import Identity, identity_text
+from ackgap.model.identity import identity_text
 from ackgap.model.verdict import Finding, VerdictKind
 
 __all__ = ["exactly_once"]
-
-Group = tuple[str, Identity]
 
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 
 
 def exactly_once(case: Case) -> Iterator[Finding]:
     """Yield a finding for each logical action that happened too often, never, or out of nowhere."""
+    pairing = pair(case)
+    again = rewritten(case, pairing)
     missing: Counter[Group] = Counter()
     for group, count in case.expected_counts.items():
-        seen = case.effects_by_identity.get(group, [])
+        seen = [effect for effect in pairing.known[group] if effect.effect not in again]
+        surplus = surplus_copies(case, group, seen)
+        missing[group] = max(0, count - len(seen) + surplus)
         if len(seen) > count:
-            yield _duplicate(case, group, seen, count)
-        elif len(seen) < count:
-            missing[group] = count - len(seen)
-    unexpected: defaultdict[str, list[EffectApplied]] = defaultdict(list)
-    for group, seen in case.effects_by_identity.items():
-        if group in case.expected_counts:
+            moved = any(pairing.has_moved(effect) for effect in seen)
+            yield _duplicate(case, group, seen, count, content_differs=moved)
             continue
-        if _may_move(case, group[0]):
-            unexpected[group[0]] += seen
-        else:
-            yield _phantom(case, group, seen)
-    for operation, seen in unexpected.items():
-        yield from _moved(case, operation, seen, missing)
+        if surplus:
+            yield _copied(case, group, seen, surplus)
+        elif len(seen) == count:
+            yield from _counted_only(case, group, seen)
+        yield from (_identity_moved(case, effect) for effect in seen if pairing.has_moved(effect))
+    yield from _rewritten(case, pairing, again)
+    for group, effects in pairing.unknown.items():
+        yield _phantom(case, group, effects)
+    for operation, effects in pairing.unclear.items():
+        yield from _unclear(case, operation, effects, missing)
     if case.history.finished:
         for group, short in missing.items():
             if short > 0:
                 yield _lost(case, group, short)
 
 
-def _may_move(case: Case, operation: str) -> bool:
-    """Whether an identity that no undisturbed run has may be a known action in other words.
+def _unclear(
+    case: Case, operation: str, effects: Sequence[EffectApplied], missing: Counter[Group]
+) -> Iterator[Finding]:
+    """Yield what follows from effects that may stand for one known action as well as for another.
 
-    Where identity was learned and not declared, a field that the probes happened to agree on may change after a
-    restart. Where it was declared, or the operation is new, the effect is a phantom.
+    If there are more of them than actions that are missing, one is a repeat, whichever they are, and what is missing
+    may be among them. Otherwise nothing shows that they are the missing ones.
     """
-    facts = case.facts(operation)
-    known = any(other == operation for other, _ in case.expected_counts)
-    return facts is not None and facts.identity_learned and known
+    places = [group for group in missing if group[0] == operation]
+    if len(effects) > sum(missing[group] for group in places):
+        every = [effect for effect in case.history.effects if effect.operation == operation]
+        total = sum(case.expected_counts[group] for group in places)
+        for group in places:
+            missing[group] = 0
+        yield _duplicate(case, (operation, ()), every, total, content_differs=True)
+        return
+    what = noun(case.facts(operation), operation, 1)
+    for effect in effects:
+        yield Finding(
+            kind=VerdictKind.PHANTOM,
+            code="phantom",
+            summary=f"The {what} {effect.object_id} is like no {what} of an undisturbed run more than like another: it "
+            "may be a repeat of one, or stand for one that is missing",
+            evidence=(effect.seq,),
+            operation=operation,
+            detail={"seen": 1, "unclear": True},
+        )
 
 
-def _moved(case: Case, operation: str, unexpected: list[EffectApplied], missing: Counter[Group]) -> Iterator[Finding]:
-    """Sort effects of an operation that match no known action: they first take the places of missing ones.
+def _identity_moved(case: Case, effect: EffectApplied) -> Finding:
+    what = noun(case.facts(effect.operation), effect.operation, 1)
+    return Finding(
+        kind=None,
+        code="identity_moved",
+        summary=f"the {what} {effect.object_id} differs in fields that two undisturbed runs agreed on; it is taken for "
+        "the action that it is closest to",
+        evidence=(effect.seq,),
+        operation=effect.operation,
+    )
 
-    What is left over is a repeat with other content.
-    """
-    facts = case.facts(operation)
-    expected = [other for other in case.expected_counts if other[0] == operation]
-    spare = sorted(unexpected, key=lambda effect: effect.seq)
-    for other in expected:
-        while spare and missing[other] > 0:
-            missing[other] -= 1
-            effect = spare.pop(0)
+
+def _rewritten(case: Case, pairing: Pairing, again: frozenset[int]) -> Iterator[Finding]:
+    for group, seen in pairing.known.items():
+        effects = [effect for effect in seen if effect.effect in again]
+        if effects:
+            what = noun(case.facts(group[0]), group[0], len(effects))
             yield Finding(
                 kind=None,
-                code="identity_moved",
-                summary=f"the {noun(facts, operation, 1)} {effect.object_id} differs in fields that two undisturbed "
-                "runs agreed on; it is taken for the same action",
-                evidence=(effect.seq,),
-                operation=operation,
+                code="rewritten",
+                summary=f"{_number(len(effects))} {what} wrote again what an earlier life had written to the same "
+                "place; the world is in the same state, so this is no second action",
+                evidence=tuple(effect.seq for effect in effects),
+                operation=group[0],
+                detail={"objects": [effect.object_id for effect in effects]},
             )
-    if spare:
-        every = [effect for effect in case.history.effects if effect.operation == operation]
-        total = sum(case.expected_counts[other] for other in expected)
-        yield _duplicate(case, (operation, ()), every, total, content_differs=True)
+
+
+def _counted_only(case: Case, group: Group, seen: Sequence[EffectApplied]) -> Iterator[Finding]:
+    """Yield that a right number is all that is known of actions which differ and cannot be told apart.
+
+    One life that does all of them does what the undisturbed run did. Of several lives, one may have repeated what
+    another had done, and left out something else.
+    """
+    if not 0 < case.expected_copies.get(group, 0) < len(seen) or writes_one_object(case, seen):
+        return
+    operation = group[0]
+    what = noun(case.facts(operation), operation, len(seen))
+    lives = len({effect.incarnation for effect in seen})
+    summary = (
+        f"{_number(len(seen))} {what} could only be counted: no field that stayed in two undisturbed runs tells them "
+        "apart"
+    )
+    evidence = tuple(effect.seq for effect in seen)
+    if lives == 1 or group in case.declared:
+        yield Finding(kind=None, code="counted_only", summary=summary, evidence=evidence, operation=operation)
+        return
+    yield Finding(
+        kind=VerdictKind.INCONCLUSIVE,
+        code="identity_unclear",
+        summary=f"{summary}, and {lives} lives made them, so a repeat beside a loss would look right; describe the "
+        f"service, or say with --expect '{operation}={len(seen)}' that the number is enough",
+        evidence=evidence,
+        operation=operation,
+    )
+
+
+def _copied(case: Case, group: Group, seen: Sequence[EffectApplied], surplus: int) -> Finding:
+    """Return that among effects whose number is not too large some are copies of others."""
+    found = _duplicate(case, group, seen, len(seen) - surplus)
+    who = _who(case, group)
+    copies = f"{surplus} of {len(seen)} {noun(case.facts(group[0]), group[0], len(seen))}{f' for {who}' if who else ''}"
+    verb = "is a copy" if surplus == 1 else "are copies"
+    return replace(
+        found,
+        summary=f"{copies} {verb} of another",
+        detail={**found.detail, "expected": case.expected_counts[group], "copies": surplus},
+    )
 
 
 def _duplicate(
-    case: Case, group: Group, seen: list[EffectApplied], expected: int, *, content_differs: bool = False
+    case: Case, group: Group, seen: Sequence[EffectApplied], expected: int, *, content_differs: bool = False
 ) -> Finding:
     operation, identity = group
     facts = case.facts(operation)
@@ -138,7 +205,7 @@ def _lost(case: Case, group: Group, short: int) -> Finding:
     )
 
 
-def _phantom(case: Case, group: Group, seen: list[EffectApplied]) -> Finding:
+def _phantom(case: Case, group: Group, seen: Sequence[EffectApplied]) -> Finding:
     operation, identity = group
     facts = case.facts(operation)
     who = identity_text(dict(identity)) if identity else ""

@@ -6,7 +6,6 @@ import fnmatch
 from collections.abc import Iterator
 
 from ackgap.judge.case import Case
-from ackgap.model.event import BoundaryReached
 from ackgap.model.expectation import Proof
 from ackgap.model.verdict import Finding, VerdictKind
 
@@ -27,22 +26,22 @@ def axis_values_took_effect(case: Case) -> Iterator[Finding]:
 
 def holds(case: Case, proof: Proof) -> bool | None:
     """Whether a proof holds in this run; None where it does not apply."""
-    first = _passages(case, 1)
-    if proof.when and not any(_matches(event, proof.when) for event in first):
+    first = _points(case, 1)
+    if proof.when and not any(_matches(point, proof.when) for _, point in first):
         return None
-    if proof.unless and any(_matches(event, proof.unless) for event in first):
+    if proof.unless and any(_matches(point, proof.unless) for _, point in first):
         return None
     if proof.incarnation > case.history.incarnations:
         return None
     if proof.kind.startswith("keys_"):
         return _keys(case, proof)
-    events = _passages(case, proof.incarnation)
-    ones = [event.seq for event in events if _matches(event, proof.pattern)]
+    points = _points(case, proof.incarnation)
+    ones = [seq for seq, point in points if _matches(point, proof.pattern)]
     if proof.kind == "seen":
         return bool(ones)
     if proof.kind == "never":
         return not ones
-    others = [event.seq for event in events if _matches(event, proof.other)]
+    others = [seq for seq, point in points if _matches(point, proof.other)]
     if not others:
         return None
     came_first = any(one < other for one in ones for other in others[:1])
@@ -65,16 +64,24 @@ def _keys(case: Case, proof: Proof) -> bool | None:
     payloads = {attempt.payload_digest for attempt in attempts}
     if len(payloads) < 2:
         return None
-    same = len(set(keys)) == 1
-    return same if proof.kind == "keys_same" else not same
+    if proof.kind == "keys_same":
+        return len(set(keys)) == 1 and keys[0] is not None
+    return len(set(keys)) > 1
 
 
-def _passages(case: Case, incarnation: int) -> list[BoundaryReached]:
-    return [event for event in case.history.passages if incarnation in (0, event.incarnation)]
+def _points(case: Case, incarnation: int) -> list[tuple[int, str]]:
+    """Return what a life reached, in order: crash points, and reads, which are none, where they were received."""
+    passages = [(event.seq, event.incarnation, event.point_text) for event in case.history.passages]
+    reads = [
+        (attempt.seq, attempt.incarnation, f"{attempt.operation}#{attempt.occurrence}:received")
+        for attempt in case.history.attempts
+        if not (attempt.effectful or attempt.paid)
+    ]
+    return [(seq, point) for seq, life, point in sorted((*passages, *reads)) if incarnation in (0, life)]
 
 
-def _matches(event: BoundaryReached, glob: str) -> bool:
-    return fnmatch.fnmatchcase(event.point_text, glob.replace("[", "[[]"))
+def _matches(point: str, glob: str) -> bool:
+    return fnmatch.fnmatchcase(point, glob.replace("[", "[[]"))
 
 
 def _words(proof: Proof) -> str:
@@ -86,6 +93,6 @@ def _words(proof: Proof) -> str:
         "never_before": f"{proof.pattern} came before {proof.other}{life}",
         "keys_absent": f"{proof.pattern} carried a key",
         "keys_present": f"{proof.pattern} carried no key",
-        "keys_same": f"{proof.pattern} carried different keys for different payloads",
-        "keys_differ": f"{proof.pattern} carried one key for different payloads",
+        "keys_same": f"{proof.pattern} carried different keys, or none, for different payloads",
+        "keys_differ": f"{proof.pattern} carried one key, or none, for different payloads",
     }[proof.kind]

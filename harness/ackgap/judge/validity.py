@@ -17,10 +17,17 @@ from ackgap.model.event import (
     WorkFinished,
     WroteOutside,
 )
-from ackgap.model.schedule import Fault, FaultKind
+from ackgap.model.manner import FaultKind
+from ackgap.model.schedule import Fault
 from ackgap.model.verdict import Finding, VerdictKind
 
 __all__ = ["validity"]
+
+_TOLD = {
+    "upstream_failed": "a request got no answer of the upstream, so what it did is not known: ",
+    "not_recorded": "a request was not recorded: ",
+}
+"""What is said before the text of a remark that is not a sentence of its own."""
 
 
 def validity(case: Case) -> Iterator[Finding]:
@@ -34,13 +41,15 @@ def validity(case: Case) -> Iterator[Finding]:
             "what it did; give its client a longer timeout",
             event.seq,
         )
-    for planned in case.schedule.faults:
-        yield from _struck(case, planned)
+    begun = {fault.incarnation for fault in case.schedule.faults}
+    for planned in case.schedule.by_life:
+        yield from _struck(case, planned, again=planned.incarnation not in begun)
     for text in case.expectation.nondeterministic:
         yield _inconclusive("nondeterministic", f"two undisturbed runs differ: {text}")
     yield from _surroundings(case)
     yield from _blocked(case)
     yield from _clock(case)
+    yield from _out_of_reach(case)
 
 
 def _empty(case: Case) -> Iterator[Finding]:
@@ -57,9 +66,22 @@ def _surroundings(case: Case) -> Iterator[Finding]:
     for note in case.history.of(Note):
         if note.code in ("connection_refused", "injector_trouble"):
             yield Finding(kind=None, code=note.code, summary=note.text, evidence=(note.seq,))
+        elif note.code == "store_unwatched":
+            yield Finding(
+                kind=None,
+                code="store_unwatched",
+                summary=f"what the service {note.text} keeps is not looked at: a write to it that was in flight at a "
+                "kill is not noticed",
+                evidence=(note.seq,),
+            )
         elif note.code == "target_failed":
             last_line = note.text.strip().rpartition("\n")[2]
             yield _inconclusive(note.code, f"a target failed and dropped a request unasked: {last_line}", note.seq)
+        elif note.code == "order_impossible":
+            yield _inconclusive("order_impossible", note.text, note.seq)
+        elif note.code in ("upstream_failed", "upstream_unclear", "known_before", "not_recorded"):
+            yield _inconclusive(note.code, f"{_TOLD.get(note.code, '')}{note.text}", note.seq)
+    yield from _assumed(case)
     for write in case.history.of(WroteOutside):
         yield _inconclusive(
             "wrote_outside",
@@ -77,11 +99,38 @@ def _surroundings(case: Case) -> Iterator[Finding]:
             )
 
 
-def _struck(case: Case, planned: Fault) -> Iterator[Finding]:
-    fault = next((event for event in case.history.faults if event.incarnation == planned.incarnation), None)
+def _assumed(case: Case) -> Iterator[Finding]:
+    """Yield a remark for each operation whose effects a real service's answers do not tell from repeats."""
+    notes = [note for note in case.history.of(Note) if note.code == "effect_assumed"]
+    for operation in dict.fromkeys(note.text for note in notes):
+        mine = [note.seq for note in notes if note.text == operation]
+        yield Finding(
+            kind=None,
+            code="effect_assumed",
+            summary=f"{operation}: the upstream's answers name no object, so each success is assumed to be an effect, "
+            "also where the service may have recognised a repeat",
+            evidence=tuple(mine[:5]),
+            operation=operation,
+        )
+
+
+def _struck(case: Case, planned: Fault, *, again: bool) -> Iterator[Finding]:
+    """Yield what is wrong with a fault of the schedule. Whether it strikes *again* depends on what the worker does."""
+    fault = next((event for event in case.history.faults if case.planned(event) == planned), None)
+    if fault is None and again:
+        life = planned.incarnation
+        what = f"came to {planned.point} again" if life <= case.history.incarnations else "was needed"
+        yield Finding(
+            kind=None,
+            code="not_reached_again",
+            summary=f"life {life}, which was to be {planned.manner.words.partition(',')[0]} as well, never {what}",
+        )
+        return
     if fault is None:
         yield _inconclusive("not_reached", f"life {planned.incarnation} never came to {planned.point}")
         return
+    if planned.manner.unsettled:
+        return  # it races the worker's writes on purpose
     if fault.settling is Settling.UNSETTLED:
         yield _inconclusive(
             "unsettled",
@@ -128,6 +177,27 @@ def _clock(case: Case) -> Iterator[Finding]:
             code="worker_clock_unmoved",
             summary="the targets' clock moved and the worker's did not (worker clock unmoved)",
         )
+
+
+def _out_of_reach(case: Case) -> Iterator[Finding]:
+    """Yield what a fault could not do to a real service: it has a clock and an index of its own."""
+    asked = sorted(
+        {
+            attempt.target
+            for attempt in case.history.attempts
+            if (facts := case.facts(attempt.operation)) is not None and facts.real and facts.effectful
+        }
+    )
+    whats = (
+        ("time went by", any(fault.down_s for fault in case.schedule.faults)),
+        ("lookups fell behind", any(fault.manner.stale_s for fault in case.schedule.faults)),
+    )
+    for what, planned in whats:
+        if planned and asked:
+            yield _inconclusive(
+                "service_unmoved",
+                f"a real service stands behind {', '.join(asked)}, and for it no {what}: the fault did not take effect",
+            )
 
 
 def _inconclusive(code: str, summary: str, *evidence: int) -> Finding:

@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["CALL_PHASES", "CHECKPOINT_PHASES", "Boundary", "BoundaryKind", "CrashPoint", "Phase"]
+__all__ = [
+    "CALL_PHASES",
+    "CHECKPOINT_PHASES",
+    "STREAM_PHASES",
+    "Boundary",
+    "BoundaryKind",
+    "CrashPoint",
+    "Phase",
+]
 
 
 class BoundaryKind(StrEnum):
@@ -22,21 +30,28 @@ class Phase(StrEnum):
     A call passes `sending` (nothing has left the worker), `received` (the target has the whole request and has done
     nothing), `applied` (the effect is real, no answer yet), `answering` (headers have reached the caller) and
     `returned` (the last byte of the body has reached the caller). A checkpoint passes `committing` and `committed`.
+
+    An answer that is streamed in parts passes three more between `applied` and `returned`: `stream_begun` (the first
+    part is written), `stream_half` (half of them are) and `stream_whole` (all but the last, which ends the stream).
     """
 
     SENDING = "sending"
     RECEIVED = "received"
     APPLIED = "applied"
+    STREAM_BEGUN = "stream_begun"
+    STREAM_HALF = "stream_half"
+    STREAM_WHOLE = "stream_whole"
     ANSWERING = "answering"
     RETURNED = "returned"
     COMMITTING = "committing"
     COMMITTED = "committed"
 
 
-CALL_PHASES = (Phase.SENDING, Phase.RECEIVED, Phase.APPLIED, Phase.ANSWERING, Phase.RETURNED)
+STREAM_PHASES = (Phase.STREAM_BEGUN, Phase.STREAM_HALF, Phase.STREAM_WHOLE)
+CALL_PHASES = (Phase.SENDING, Phase.RECEIVED, Phase.APPLIED, *STREAM_PHASES, Phase.ANSWERING, Phase.RETURNED)
 CHECKPOINT_PHASES = (Phase.COMMITTING, Phase.COMMITTED)
 
-_POINT = re.compile(r"(?P<name>[^\s@,;]+)#(?P<occurrence>[1-9][0-9]{0,8}):(?P<phase>[a-z]+)", re.ASCII)
+_POINT = re.compile(r"(?P<name>[^\s@,;]+)#(?P<occurrence>[1-9][0-9]{0,8}):(?P<phase>[a-z_]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ackgap.model.event import Json
 from ackgap.model.matrix import CellResult, Variant
+from ackgap.model.rate import Rate
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Finding, Verdict, VerdictKind
 
@@ -77,6 +78,8 @@ def result_to_json(result: CellResult) -> dict[str, Json]:
         "duration_s": round(result.duration_s, 6),
         "settling": result.settling,
         "kept_directory": result.kept_directory,
+        "equal_to": result.equal_to,
+        "rate": encode(result.rate),
     }
 
 
@@ -100,6 +103,8 @@ def result_from_json(document: Mapping[str, Json]) -> CellResult:
             duration_s=float(document["duration_s"]),
             settling=str(document.get("settling", "")),
             kept_directory=str(document.get("kept_directory", "")),
+            equal_to=str(document.get("equal_to", "")),
+            rate=decode(Rate, document["rate"]) if document.get("rate") else None,
         )
     except (AttributeError, KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"not the result of a cell: {error!r}") from error

@@ -8,14 +8,13 @@ apart, so that a verdict can rest on the second alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from ackgap.model.boundary import Boundary, BoundaryKind, Phase
 
 __all__ = [
-    "EVENT_TYPES",
     "AttemptAnswered",
     "AttemptDropped",
     "AttemptReceived",
@@ -26,6 +25,7 @@ __all__ = [
     "DiscardedAtDeath",
     "EffectApplied",
     "EgressAttempted",
+    "EngineReported",
     "Event",
     "FaultInjected",
     "GaveUp",
@@ -39,8 +39,6 @@ __all__ = [
     "Settling",
     "WorkFinished",
     "WroteOutside",
-    "event_from_json",
-    "event_to_json",
 ]
 
 Json = Any
@@ -129,6 +127,9 @@ class BoundaryReached(_Event):
         blocks_loop: A synchronous hook was reached on a thread that runs an event loop, so siblings stood too.
         overlapped: Another durable write of the same life was in flight and could not be waited for.
         store_digest: Digest of the durable store at that moment, empty where none is kept.
+        masked_digest: The same with timestamps and random ids masked, so that runs can be compared; empty where
+            nobody asked for it.
+        beside: Durable writes, `<name>#<n>`, that were asked for before this one and had not landed when it arrived.
     """
 
     kind: ClassVar[str] = "boundary_reached"
@@ -143,6 +144,8 @@ class BoundaryReached(_Event):
     blocks_loop: bool = False
     overlapped: bool = False
     store_digest: str = ""
+    masked_digest: str = ""
+    beside: tuple[str, ...] = ()
 
     @property
     def boundary(self) -> Boundary:
@@ -166,9 +169,11 @@ class AttemptReceived(_Event):
         occurrence: The how-manieth of that operation in that life; a client's own retries share it.
         effectful: The operation changes the outside world.
         paid: The operation costs money each time it is attempted.
-        key: Idempotency key as sent, None where none was.
+        key: Idempotency key as sent, or as the target makes it out of what was sent; None where there is none.
         payload: Decoded body (JSON, form) or text; redacted and cut to a limit.
-        payload_digest: Of the body as sent, before redaction.
+        payload_digest: Of the body before redaction; an idempotency key in it does not count.
+        headers: Those that may say who is meant, by lower-case name; redacted and cut. Not what every request
+            carries, what proves who sends, and keys.
     """
 
     kind: ClassVar[str] = "attempt_received"
@@ -185,6 +190,7 @@ class AttemptReceived(_Event):
     payload: Json = None
     payload_digest: str = ""
     query: Json = None
+    headers: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +201,7 @@ class EffectApplied(_Event):
         identity: What makes two effects the same logical action, by the target's own description; empty where the
             target is not described and identity has to be learned.
         content: What was filed: the decoded payload.
+        collection: Where the target keeps the object, empty where it did not say.
         clock_s: The target's virtual time in seconds since the epoch.
     """
 
@@ -207,6 +214,7 @@ class EffectApplied(_Event):
     object_id: str
     identity: Mapping[str, Json] = field(default_factory=dict)
     content: Json = None
+    collection: str = ""
     key: str | None = None
     clock_s: float = 0.0
 
@@ -232,13 +240,18 @@ class AttemptAnswered(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptDropped(_Event):
-    """A target dropped the connection of an attempt without an answer, because the life had been killed."""
+    """A target dropped the connection of an attempt without an answer.
+
+    Attributes:
+        reason: What made it do so; empty where the life had been killed or the client was gone.
+    """
 
     kind: ClassVar[str] = "attempt_dropped"
     attempt: int
     decision: Decision | None = None
     rule: str = ""
     cost: float = 0.0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +328,17 @@ class WorkFinished(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineReported(_Event):
+    """What the engine says of the work at the end of a life; `state` is one of `ackgap.model.engine.EngineState`."""
+
+    kind: ClassVar[str] = "engine_reported"
+    incarnation: int
+    engine: str
+    state: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InDoubtSurfaced(_Event):
     """The worker stopped and told a human that it does not know."""
 
@@ -328,7 +352,8 @@ class GaveUp(_Event):
     """No completion within the restarts and the deadline.
 
     Attributes:
-        reason: `restarts`, `deadline`, `crash_loop` or `waiting`.
+        reason: `crash_loop`, `waiting`, `client_failed`; or `engine_failed`, `engine_unowned`, `engine_waiting`, where
+            the engine says why.
         text: The reason in words, read from outside.
     """
 
@@ -390,6 +415,7 @@ Event = (
     | FaultInjected
     | IncarnationEnded
     | WorkFinished
+    | EngineReported
     | InDoubtSurfaced
     | GaveUp
     | EgressAttempted
@@ -397,64 +423,3 @@ Event = (
     | CheckReported
     | Note
 )
-
-EVENT_TYPES: dict[str, type[Event]] = {
-    cls.kind: cls
-    for cls in (
-        IncarnationStarted,
-        InjectorReady,
-        BoundaryReached,
-        AttemptReceived,
-        EffectApplied,
-        AttemptAnswered,
-        AttemptDropped,
-        DiscardedAtDeath,
-        ClientGaveUp,
-        FaultInjected,
-        IncarnationEnded,
-        WorkFinished,
-        InDoubtSurfaced,
-        GaveUp,
-        EgressAttempted,
-        WroteOutside,
-        CheckReported,
-        Note,
-    )
-}
-
-_REBUILD = {
-    "phase": Phase,
-    "boundary_kind": BoundaryKind,
-    "source": Injector,
-    "settling": Settling,
-    "command": tuple,
-    "parked_siblings": tuple,
-}
-
-
-def event_to_json(event: Event) -> dict[str, Json]:
-    """Return the event as a JSON object whose `kind` names its type."""
-    document: dict[str, Json] = {"kind": event.kind}
-    for item in fields(event):
-        value = getattr(event, item.name)
-        document[item.name] = list(value) if isinstance(value, tuple) else value
-    return document
-
-
-def event_from_json(document: Mapping[str, Json]) -> Event:
-    """Read what `event_to_json` wrote.
-
-    Raises:
-        ValueError: The object is not an event of this version.
-    """
-    try:
-        values = dict(document)
-        cls = EVENT_TYPES[values.pop("kind")]
-        for name, rebuild in _REBUILD.items():
-            if values.get(name) is not None:
-                values[name] = rebuild(values[name])
-        if values.get("decision") is not None:
-            values["decision"] = Decision(values["decision"])
-        return cls(**values)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"not an event: {error}") from error

@@ -23,13 +23,19 @@ class OperationFacts:
         currency: Of the price.
         identity: Paths into the payload whose values make two effects the same logical action, such as
             `body.partner_id`; for a target that nobody described they are learned from two probes.
+        identity_weak: The declared paths are only what such requests usually have; see `census`.
         identity_learned: The paths were learned, not declared.
         content_learned: Paths that differed between the two probes.
+        keys_tell: Every effect of the probes had an idempotency key of its own, so that effects under one key are
+            copies; never said of a target that somebody described.
         protection: The protection in force, by its name in the profile.
         honours_keys: The protection looks at keys.
         honours_natural_key: The protection looks at what the request is about.
         key_window_s: Seconds for which a key is remembered, None where that is unlimited or no key is looked at.
         could_protect: Names of protections that the service offers and that the variant does not use.
+        unknown: What nobody found out about how the real service treats repeats, and how it is served meanwhile.
+        overwrites: Doing it twice leaves the world as doing it once: the second writes over the first.
+        real: A real service answers; what is said of its protection is only what its profile knows.
     """
 
     name: str
@@ -39,13 +45,23 @@ class OperationFacts:
     price: float = 0.0
     currency: str = ""
     identity: tuple[str, ...] = ()
+    identity_weak: bool = False
     identity_learned: bool = False
     content_learned: tuple[str, ...] = ()
+    keys_tell: bool = False
     protection: str = "none"
     honours_keys: bool = False
     honours_natural_key: bool = False
     key_window_s: float | None = None
     could_protect: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    overwrites: bool = False
+    real: bool = False
+
+    @property
+    def undescribed(self) -> bool:
+        """Whether nobody wrote down what the operation does, so that only runs can tell."""
+        return self.identity_learned and not self.identity_weak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +71,8 @@ class ExpectedEffect:
     Attributes:
         assumed: The count was taken from the probe of a target that nobody described.
         declared: The scenario or the command line gave the count.
+        copies: How many of the probe's effects were equal in every field. Fewer than `count` means that the identity,
+            which was learned, does not tell all of them apart. 0 where identity was not learned.
     """
 
     operation: str
@@ -62,6 +80,7 @@ class ExpectedEffect:
     count: int
     assumed: bool = False
     declared: bool = False
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,8 @@ from ackgap.model.event import (
     IncarnationStarted,
     Json,
     WorkFinished,
-    event_from_json,
-    event_to_json,
 )
+from ackgap.model.event_codec import event_from_json, event_to_json
 
 __all__ = ["History"]
 

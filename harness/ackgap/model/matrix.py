@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ackgap.model.event import Json
+from ackgap.model.rate import Rate
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Finding, Verdict, VerdictKind
 
@@ -63,6 +64,8 @@ class CellResult:
         settling: How sure it is that no durable write was in flight when the fault struck; empty without a fault.
         history: The events as JSON; kept beside the result, not in its line.
         kept_directory: Where the cell's files were kept, empty where they were not.
+        equal_to: The cell whose result this is, where it was not run because its crash state is the same.
+        rate: How often each verdict came out, where the schedule races the worker and was run several times.
     """
 
     scenario: str
@@ -75,6 +78,8 @@ class CellResult:
     settling: str = ""
     history: tuple[Mapping[str, Json], ...] = ()
     kept_directory: str = ""
+    equal_to: str = ""
+    rate: Rate | None = None
 
     @property
     def cell(self) -> str:

@@ -7,18 +7,20 @@ of the notation, so that a report of today can be replayed, or refused in plain 
     fault    = [ incarnation "." ] kind [ "@" crash-point ] *( "," name "=" value )
 
 A kill in the first incarnation with nothing else has a short form, the crash point alone; reports and cell ids use it.
+
+One life can meet several faults: durable writes that are held, and calls that a target spoils, before the one that
+strikes the worker itself.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from decimal import Decimal
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 from ackgap.model.boundary import CrashPoint
+from ackgap.model.manner import PLAIN_KILL, FaultKind, Manner
 
-__all__ = ["SCHEDULE_VERSION", "UNDISTURBED", "Fault", "FaultKind", "Schedule"]
+__all__ = ["SCHEDULE_VERSION", "UNDISTURBED", "Fault", "Schedule"]
 
 SCHEDULE_VERSION = 1
 
@@ -26,18 +28,6 @@ _FAULT = re.compile(
     r"(?:(?P<incarnation>[1-9][0-9]{0,3})\.)?(?P<kind>[a-z]+)(?:@(?P<point>[^,;]+))?(?P<options>(?:,[a-z]+=[^,;=]+)*)",
     re.ASCII,
 )
-_DURATION = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>s|m|h|d)", re.ASCII)
-_UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DOWN_LIMIT_S = 100 * 365 * 86400.0  # the targets' clock tells dates, and those end in the year 9999
-
-
-class FaultKind(StrEnum):
-    """What is done to the worker."""
-
-    KILL = "kill"
-    """SIGKILL to everything that the worker started."""
-    PAUSE = "pause"
-    """The incarnation is stopped, the next one starts and runs to its end, then the stopped one wakes up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,30 +35,39 @@ class Fault:
     """One fault.
 
     Attributes:
-        kind: What is done.
+        manner: What is done.
         point: Where it is done.
         incarnation: In which life, from 1.
-        down_s: Virtual seconds that pass between this death and the next life; at most a hundred years.
 
     Raises:
-        ValueError: The duration is negative, too long or not a number, or there is no such life.
+        ValueError: There is no such life, or nothing of that kind can be done there.
     """
 
-    kind: FaultKind
     point: CrashPoint
+    manner: Manner = PLAIN_KILL
     incarnation: int = 1
-    down_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.down_s <= _DOWN_LIMIT_S:
-            raise ValueError("a worker stays down for no less than 0 seconds and no more than 100 years")
         if self.incarnation < 1:
             raise ValueError("lives are numbered from 1")
+        if self.point.phase not in self.kind.phases:
+            allowed = " or ".join(self.kind.phases)
+            raise ValueError(f"a fault of kind {self.kind} strikes at {allowed}, not at {self.point.phase}")
 
     def __str__(self) -> str:
-        down = f",down={_duration(self.down_s)}" if self.down_s else ""
         life = f"{self.incarnation}." if self.incarnation != 1 else ""
-        return f"{life}{self.kind}@{self.point}{down}"
+        kind, comma, options = str(self.manner).partition(",")
+        return f"{life}{kind}@{self.point}{comma}{options}"
+
+    @property
+    def kind(self) -> FaultKind:
+        """What is done."""
+        return self.manner.kind
+
+    @property
+    def down_s(self) -> float:
+        """Virtual seconds until the next life."""
+        return self.manner.down_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +77,18 @@ class Schedule:
     faults: tuple[Fault, ...] = ()
 
     def __post_init__(self) -> None:
-        lives = [fault.incarnation for fault in self.faults]
-        if lives != sorted(set(lives)):
-            raise ValueError("a schedule has at most one fault for each incarnation, in the order of incarnations")
+        by_life = self.by_life
+        lives = [fault.incarnation for fault in by_life]
+        if lives != sorted(lives):
+            raise ValueError("the faults of a schedule stand in the order of incarnations")
+        struck = [fault.incarnation for fault in by_life if fault.kind.strikes_worker]
+        if len(struck) != len(set(struck)):
+            raise ValueError(
+                "a life ends or is paused once: a schedule has at most one such fault for each incarnation"
+            )
+        places = [(fault.incarnation, fault.point) for fault in by_life]
+        if len(places) != len(set(places)):
+            raise ValueError("two faults of a schedule strike at the same point of the same incarnation")
 
     def __str__(self) -> str:
         return f"{SCHEDULE_VERSION}/{';'.join(str(fault) for fault in self.faults) or 'none'}"
@@ -90,20 +98,48 @@ class Schedule:
         """The short form for ids and reports."""
         if not self.faults:
             return "undisturbed"
-        if len(self.faults) == 1:
-            fault = self.faults[0]
-            if fault.kind is FaultKind.KILL and fault.incarnation == 1 and not fault.down_s:
-                return str(fault.point)
+        if self.manner == PLAIN_KILL:
+            return str(self.faults[0].point)
         return ";".join(str(fault) for fault in self.faults)
 
-    def fault_in(self, incarnation: int) -> Fault | None:
-        """Return the fault of that life, if it has one."""
-        return next((fault for fault in self.faults if fault.incarnation == incarnation), None)
+    @property
+    def manner(self) -> Manner | None:
+        """What is done, where that is one fault in the first life: a reader compares such faults point by point."""
+        if len(self.faults) == 1 and self.faults[0].incarnation == 1:
+            return self.faults[0].manner
+        return None
+
+    def faults_in(self, incarnation: int) -> tuple[Fault, ...]:
+        """Return the faults of that life."""
+        return tuple(fault for fault in self.by_life if fault.incarnation == incarnation)
+
+    @property
+    def depth(self) -> int:
+        """How many lives it strikes: 1 is one crash, 2 is a crash and another one during the recovery."""
+        return sum(fault.kind.strikes_worker for fault in self.by_life)
+
+    @property
+    def repeats(self) -> int:
+        """In how many runs it is carried out: more than one where it races the worker."""
+        return max((fault.manner.unsettled for fault in self.faults), default=0) or 1
+
+    def then(self, fault: Fault) -> Schedule:
+        """Return the schedule that goes on with a fault."""
+        return Schedule(faults=(*self.faults, fault))
+
+    @property
+    def by_life(self) -> tuple[Fault, ...]:
+        """The faults life by life: one that is done in several lives is there for each of them."""
+        return tuple(
+            replace(fault, incarnation=fault.incarnation + place)
+            for fault in self.faults
+            for place in range(fault.manner.lives)
+        )
 
     @classmethod
     def kill(cls, point: CrashPoint, *, down_s: float = 0.0) -> Schedule:
         """Return the schedule that kills the first incarnation at a point."""
-        return cls(faults=(Fault(kind=FaultKind.KILL, point=point, down_s=down_s),))
+        return cls(faults=(Fault(point=point, manner=Manner(down_s=down_s)),))
 
     @classmethod
     def parse(cls, text: str) -> Schedule:
@@ -132,35 +168,9 @@ UNDISTURBED = Schedule()
 def _parse_fault(text: str) -> Fault:
     match = _FAULT.fullmatch(text)
     if match is None or match["point"] is None:
-        return Fault(kind=FaultKind.KILL, point=CrashPoint.parse(text))
-    try:
-        kind = FaultKind(match["kind"])
-    except ValueError:
-        raise ValueError(f"{match['kind']!r} is not a fault; write one of {', '.join(FaultKind)}") from None
-    down_s = 0.0
-    for option in match["options"].split(",")[1:]:
-        name, _, value = option.partition("=")
-        if name != "down":
-            raise ValueError(f"{name!r} is not an option of a fault; write down=<duration>, such as down=72h")
-        down_s = _parse_duration(value)
+        return Fault(point=CrashPoint.parse(text))
     return Fault(
-        kind=kind,
         point=CrashPoint.parse(match["point"]),
+        manner=Manner.parse(f"{match['kind']}{match['options']}"),
         incarnation=int(match["incarnation"] or 1),
-        down_s=down_s,
     )
-
-
-def _parse_duration(text: str) -> float:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a duration; write a number and one of s, m, h, d, such as 72h")
-    return float(match["number"]) * _UNIT_S[match["unit"]]
-
-
-def _duration(seconds: float) -> str:
-    for unit in ("d", "h", "m"):
-        if seconds >= _UNIT_S[unit] and seconds % _UNIT_S[unit] == 0:
-            return f"{int(seconds // _UNIT_S[unit])}{unit}"
-    # Every digit and never an exponent, so that reading it back gives the same number.
-    return f"{int(seconds)}s" if seconds == int(seconds) else f"{Decimal(repr(seconds)):f}s"

@@ -8,14 +8,15 @@ for a target which nobody described the fields that stay are its identity.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ackgap.model.boundary import CrashPoint, Phase
 from ackgap.model.event import EffectApplied
 from ackgap.model.expectation import ApprovalRule, Expectation, ExpectedEffect, OperationFacts, OrderRule, Proof
 from ackgap.model.history import History
-from ackgap.model.identity import Identity, effect_document, flatten, identity_of
+from ackgap.model.identity import Identity, identity_of, leaves_of
+from ackgap.plan.learning import copies_by_identity, learn
 
 __all__ = ["crash_points", "take_census"]
 
@@ -45,7 +46,7 @@ def take_census(
     declared = dict(declared_counts or {})
     return Expectation(
         operations=learned,
-        effects=_expected_effects(first, learned, declared),
+        effects=_expected_effects(first, second, learned, declared),
         paid_counts=first.paid_counts(),
         declared_counts=declared,
         approvals=approvals,
@@ -75,39 +76,56 @@ def _learn_identities(
     learned = dict(facts)
     for operation, effects in one.items():
         known = facts.get(operation)
-        if known is None or known.identity or all(effect.identity for effect in effects):
+        if known is None:
             continue
-        same, differing = _stable_paths(first, effects, second, two.get(operation, []))
-        learned[operation] = replace(known, identity=same, identity_learned=True, content_learned=differing)
+        if known.identity and not _too_weak(known, (first, effects), (second, two.get(operation, []))):
+            if known.overwrites:
+                content = learn(first, effects, second, two.get(operation, [])).content
+                learned[operation] = replace(known, content_learned=content)
+            continue
+        if not known.identity and all(effect.identity for effect in effects):
+            continue
+        found = learn(first, effects, second, two.get(operation, []))
+        learned[operation] = replace(
+            known,
+            identity=found.identity,
+            identity_learned=True,
+            content_learned=found.content,
+            keys_tell=found.keys_tell,
+        )
     return learned
 
 
-def _stable_paths(
-    first: History, ones: list[EffectApplied], second: History, twos: list[EffectApplied]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paths whose values agree in every pair of corresponding effects, and those that differ."""
-    seen: dict[str, bool] = {}
-    for one, two in zip(ones, twos, strict=False):
-        left, right = (
-            dict(flatten(effect_document(history, effect))) for history, effect in ((first, one), (second, two))
-        )
-        for path in left.keys() | right.keys():
-            seen[path] = seen.get(path, True) and left.get(path) == right.get(path)
-    return (
-        tuple(sorted(path for path, same in seen.items() if same)),
-        tuple(sorted(path for path, same in seen.items() if not same)),
-    )
+def _too_weak(known: OperationFacts, *probes: tuple[History, list[EffectApplied]]) -> bool:
+    """Whether what tells effects apart has to be learned although a description says it.
+
+    A weak identity is what such requests usually have; what else stays in both runs belongs to it. Writing over an
+    object several times is several actions. But the same said twice is a repeat also in peace.
+    """
+    if not (known.identity_weak or known.overwrites):
+        return False
+    several = True
+    for history, effects in probes:
+        documents: defaultdict[Identity, list[tuple[tuple[str, str], ...]]] = defaultdict(list)
+        for effect in effects:
+            identity = identity_of(history, effect, known)
+            documents[identity].append(tuple(sorted(leaves_of(history, effect).items())))
+        if any(len(said) > len(set(said)) for said in documents.values()):
+            return False
+        several = several and any(len(said) > 1 for said in documents.values())
+    return known.identity_weak or several
 
 
 def _expected_effects(
-    history: History, facts: Mapping[str, OperationFacts], declared: Mapping[str, int]
+    first: History, second: History, facts: Mapping[str, OperationFacts], declared: Mapping[str, int]
 ) -> tuple[ExpectedEffect, ...]:
-    counts: Counter[tuple[str, Identity]] = Counter()
-    for effect in history.effects:
-        counts[effect.operation, identity_of(history, effect, facts.get(effect.operation))] += 1
+    counts = Counter(action for action, _ in _actions(first, facts))
+    copies, copies_then = (copies_by_identity(_actions(history, facts)) for history in (first, second))
     expected = []
-    for (operation, identity), count in counts.items():
+    for action, count in counts.items():
+        operation, identity = action
         known = facts.get(operation)
+        learned = known is not None and known.identity_learned
         assumed = known is None or known.identity_learned or not known.identity
         expected.append(
             ExpectedEffect(
@@ -116,6 +134,10 @@ def _expected_effects(
                 count=declared.get(operation, count if assumed else 1),
                 assumed=assumed and operation not in declared,
                 declared=operation in declared,
+                # A declared number that an undisturbed run does not make itself is all that is wanted.
+                copies=max(copies[action], copies_then.get(action, 0))
+                if learned and declared.get(operation, count) == count
+                else 0,
             )
         )
     seen = {operation for operation, _ in counts}
@@ -157,6 +179,15 @@ def _point_counts(history: History) -> dict[str, int]:
             if event.phase is not Phase.ANSWERING
         )
     )
+
+
+def _actions(
+    history: History, facts: Mapping[str, OperationFacts]
+) -> Iterator[tuple[tuple[str, Identity], dict[str, str]]]:
+    """Yield the logical action of every effect, with its leaves."""
+    for effect in history.effects:
+        identity = identity_of(history, effect, facts.get(effect.operation))
+        yield (effect.operation, identity), leaves_of(history, effect)
 
 
 def _by_operation(history: History) -> dict[str, list[EffectApplied]]:

@@ -6,14 +6,29 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 
 from ackgap.model.boundary import CrashPoint
-from ackgap.model.schedule import Schedule
+from ackgap.model.manner import PLAIN_KILL, Manner
+from ackgap.model.schedule import Fault, Schedule
 
 __all__ = ["every_point_once", "matches_any"]
 
 
-def every_point_once(points: Iterable[str], globs: Sequence[str] = ()) -> tuple[Schedule, ...]:
-    """Return a schedule that kills the first life at each point that one of the globs matches; no glob means all."""
-    return tuple(Schedule.kill(CrashPoint.parse(point)) for point in points if matches_any(point, globs))
+def every_point_once(
+    points: Iterable[str], globs: Sequence[str] = (), manners: Sequence[Manner] = (PLAIN_KILL,)
+) -> tuple[Schedule, ...]:
+    """Return a schedule for each point and each thing that can be done there, in the first life.
+
+    Args:
+        points: In the order of the run.
+        globs: Only points that one of them matches; none means all.
+        manners: What is done.
+    """
+    chosen = [CrashPoint.parse(point) for point in points if matches_any(point, globs)]
+    return tuple(
+        Schedule(faults=(Fault(point=point, manner=manner),))
+        for manner in manners
+        for point in chosen
+        if manner.strikes_at(point)
+    )
 
 
 def matches_any(point: str, globs: Sequence[str]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ackgap.model.boundary import Phase
-from ackgap.model.matrix import CellResult
+from ackgap.model.manner import FaultKind
+from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.verdict import Colour, VerdictKind
 from ackgap.report.overview import FindingGroup, Overview, noun_of
 from ackgap.report.plain import plain
@@ -59,6 +60,20 @@ _REGULAR_VERBS = frozenset(
 )
 
 
+_SUBJECTS = {
+    FaultKind.TERM: "A SIGTERM",
+    FaultKind.TERM: "An orderly end",
+    FaultKind.PAUSE: "A pause",
+    FaultKind.HOLD: "Another order of writes",
+    FaultKind.HOLD: "Another order of durable writes",
+    FaultKind.LOSE: "A lost answer",
+    FaultKind.RESET: "A reset connection",
+    FaultKind.FAIL: "An error of the service",
+    FaultKind.SLOW: "A late answer",
+    FaultKind.TWICE: "A request delivered twice",
+}
+
+
 def headline(run: Run) -> str:
     """Return the sentence that says what the run found."""
     overview = Overview(run)
@@ -68,35 +83,48 @@ def headline(run: Run) -> str:
     if red:
         undisturbed = [group for group in red if not group.example.schedule.faults]
         disturbed = [group for group in red if group.example.schedule.faults]
-        return plain(_red(overview, _most_telling(disturbed or undisturbed, len(overview.variants))))
+        return plain(_red(overview, _most_telling(overview, disturbed or undisturbed)))
     counts = overview.counts
     proven = len(run.cells) - counts.get(VerdictKind.INCONCLUSIVE, 0)
     if not proven:
         return f"Nothing was proven: {_cells(len(run.cells))} ran and in none of them the fault struck as planned."
-    crashes = sum(1 for cell in run.cells if cell.schedule.faults and cell.verdict.kind is not VerdictKind.INCONCLUSIVE)
+    crashes = sum(
+        1
+        for cell in run.cells
+        if cell.schedule.faults and not cell.equal_to and cell.verdict.kind is not VerdictKind.INCONCLUSIVE
+    )
     if not crashes:
         return "Undisturbed, the worker did everything exactly once; no crash was tried."
     ending = "" if proven == len(run.cells) else f"; {_cells(len(run.cells) - proven)} proved nothing"
+    unharmed = f"Nothing was done twice or lost in {_crashes(overview, crashes)}"
     if counts.get(VerdictKind.IN_DOUBT):
         number = counts[VerdictKind.IN_DOUBT]
-        return f"Nothing was done twice or lost in {_crashes(crashes)}; in {number} the worker asked a human{ending}."
+        return f"{unharmed}; in {number} the worker asked a human{ending}."
     if counts.get(VerdictKind.WASTED):
         number = counts[VerdictKind.WASTED]
-        return f"Nothing was done twice or lost in {_crashes(crashes)}; {number} of them repeated paid calls{ending}."
-    return f"The worker survived {_crashes(crashes)} and did everything exactly once{ending}."
+        return f"{unharmed}; {number} of them repeated paid calls{ending}."
+    if any(finding.code == "counted_only" for cell in run.cells for finding in cell.findings):
+        ending = f", as far as it could be counted{ending}"
+    return f"The worker survived {_crashes(overview, crashes)} and did everything exactly once{ending}."
 
 
 def scope_sentence(run: Run) -> str:
     """Return what was run, in one or two sentences."""
     overview = Overview(run)
-    killed = sum(1 for cell in run.cells if cell.schedule.faults)
-    points = sum(1 for row in overview.rows if row.phase is not None)
+    ran = [cell for cell in run.cells if cell.schedule.faults and not cell.equal_to]
+    killed, equal = len(ran), sum(1 for cell in run.cells if cell.equal_to)
+    points = len({str(cell.schedule.faults[0].point) for cell in ran})
     text = f"{_cells(len(run.cells))}: "
     if killed:
-        text += f"{_crashes(killed)} at {points} point{_s(points)}"
+        text += f"{_crashes(overview, killed)} at {points} point{_s(points)}"
+        if overview.views.several and len(overview.views.manners) == 1:  # with several, the columns say which
+            text += f" ({overview.views.manners[0].words})"
         if len(overview.variants) > 1:
-            text += f" in {len(overview.variants)} variants"
+            text += f" in {len(overview.variants)} {'columns' if overview.views.several else 'variants'}"
+        again = sum(1 for cell in ran if cell.schedule.depth > 1)
+        text += f", {again} followed by another during the recovery" if again else ""
         text += ", each restarted until the work was done or given up"
+        text += f"; {equal} not run, since another cell has the same state" if equal else ""
     else:
         text += "undisturbed runs only"
     if run.info.interrupted:
@@ -137,25 +165,44 @@ def _red(overview: Overview, group: FindingGroup) -> str:
     if not group.example.schedule.faults:
         return f"Even without a crash: {_lower(group.finding.summary.rstrip('.'))}{extent}."
     where = _where(overview, group, one)
+    what = f"{_what(group)} {where}".strip()
     match group.kind:
         case VerdictKind.DUPLICATE:
             again = "one" if where.startswith("after") else one
-            return f"A crash {where} makes a second {again}{extent}."
+            return f"{what} makes a second {again}{extent}."
         case VerdictKind.LOST:
-            return f"A crash {where} loses the {one}{extent}."
+            return f"{what} loses the {one}{extent}."
         case VerdictKind.DIVERGED if group.operation:
-            return f"A crash {where} leaves a {one} that is not what was approved or recorded{extent}."
+            return f"{what} leaves a {one} that is not what was approved or recorded{extent}."
         case VerdictKind.PHANTOM:
-            return f"A crash {where} leads to a {one} that no undisturbed run has{extent}."
+            return f"{what} leads to a {one} that no undisturbed run has{extent}."
         case VerdictKind.ZOMBIE:
             return f"A worker that had been replaced still acts: a late {one}{extent}."
         case VerdictKind.STUCK:
-            return f"A crash {where} leaves the work unfinished{extent}."
-    return f"A crash {where} ends badly: {_lower(group.finding.summary.rstrip('.'))}{extent}."
+            return f"{what} leaves the work unfinished{extent}."
+    return f"{what} ends badly: {_lower(group.finding.summary.rstrip('.'))}{extent}."
+
+
+def _what(group: FindingGroup) -> str:
+    """Return what was done in the cells of a group, as the subject of a sentence."""
+    depth = min(result.schedule.depth for result in group.results if result.schedule.faults)
+    if depth > 1:
+        return f"A {'second' if depth == 2 else 'further'} crash, during the recovery from the first,"
+    if all(any(fault.kind is FaultKind.HOLD for fault in result.schedule.faults) for result in group.results):
+        return "A crash with two durable writes in the other order"
+    if all(result.rate is not None for result in group.results):
+        return "A crash while something is being written"
+    kinds = {manner.kind for manner in (result.schedule.manner for result in group.results) if manner is not None}
+    if kinds <= {FaultKind.KILL}:
+        return "A crash"
+    return _SUBJECTS[kinds.pop()] if len(kinds) == 1 else "A fault"
 
 
 def _where(overview: Overview, group: FindingGroup, one: str) -> str:
-    labels = {result.schedule.label for result in group.results if result.schedule.faults}
+    disturbed = [result for result in group.results if result.schedule.faults]
+    if all(result.schedule.depth > 1 for result in disturbed):
+        return "" if len(disturbed) > 1 else f"at {disturbed[0].schedule.faults[-1].point}"
+    labels = {overview.views.place[result.cell][0] for result in disturbed}
     order = [row.label for row in overview.rows]
     first_effect = next(
         (
@@ -169,7 +216,7 @@ def _where(overview: Overview, group: FindingGroup, one: str) -> str:
     if after and group.kind is VerdictKind.DUPLICATE:
         return f"after the {one} {_participle(group.operation)}"
     if len(labels) == 1:
-        return f"at {labels.pop()}"
+        return f"at {disturbed[0].schedule.faults[-1].point}"
     return f"at any of {len(labels)} points"
 
 
@@ -188,18 +235,20 @@ def _extent(overview: Overview, group: FindingGroup) -> str:
     total = len(overview.variants)
     if total < 2:
         return ""
-    variants = {result.variant for result in group.results}
-    return f" in {len(variants)} of {total} variants" if len(variants) < total else f" in all {total} variants"
+    variants = _variants(overview, group.results)
+    what = "columns" if overview.views.several else "variants"
+    return f" in {len(variants)} of {total} {what}" if len(variants) < total else f" in all {total} {what}"
 
 
-def _most_telling(groups: list[FindingGroup], variants: int) -> FindingGroup:
+def _most_telling(overview: Overview, groups: list[FindingGroup]) -> FindingGroup:
     """Of the worst kind, a difference between variants says more than what never changes; then the most cells count."""
     worst = [group for group in groups if group.kind is groups[0].kind]
-    return min(worst, key=lambda group: (len(_variants(group.results)) == variants, -len(group.results)))
+    total = len(overview.variants)
+    return min(worst, key=lambda group: (len(_variants(overview, group.results)) == total, -len(group.results)))
 
 
-def _variants(results: tuple[CellResult, ...]) -> set[str]:
-    return {str(result.variant) for result in results}
+def _variants(overview: Overview, results: tuple[CellResult, ...]) -> set[Variant]:
+    return {overview.views.place[result.cell][1] for result in results}
 
 
 def _lower(text: str) -> str:
@@ -210,7 +259,9 @@ def _cells(number: int) -> str:
     return f"{number} cell{_s(number)}"
 
 
-def _crashes(number: int) -> str:
+def _crashes(overview: Overview, number: int) -> str:
+    if overview.views.several:
+        return f"{number} fault{_s(number)}"
     return f"{number} crash{'' if number == 1 else 'es'}"
 
 

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 from ackgap.model.matrix import CellResult
 from ackgap.model.verdict import Colour
+from ackgap.report.derived import Certainties, bounds_sentence, facts_of
 from ackgap.report.headline import headline
 from ackgap.report.plain import plain, replay_command
 from ackgap.report.store import Run
@@ -27,15 +28,17 @@ def junit_xml(run: Run) -> str:
     if run.info.started_at:
         suite.set("timestamp", plain(run.info.started_at))
     properties = ET.SubElement(suite, "properties")
-    for name, value in {"headline": headline(run), **run.info.versions}.items():
+    bounds = {"bounds": bounds_sentence(run.info.bounds)} if run.info.bounds is not None else {}
+    for name, value in {"headline": headline(run), **bounds, **run.info.versions}.items():
         ET.SubElement(properties, "property", {"name": plain(name), "value": plain(value)})
+    certainties = Certainties(run)
     for result in run.cells:
-        _case(suite, run, result)
+        _case(suite, run, result, list(facts_of(result, certainties)))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ET.Element, run: Run, result: CellResult) -> None:
+def _case(suite: ET.Element, run: Run, result: CellResult, facts: list[str]) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
@@ -46,12 +49,12 @@ def _case(suite: ET.Element, run: Run, result: CellResult) -> None:
         },
     )
     kind = result.verdict.kind
-    text = "\n".join(_findings(run, result))
+    text = "\n".join([*map(plain, facts), *_findings(run, result)])
     if kind.colour is Colour.RED:
         _tell(case, "failure", kind.value, result, text)
     elif kind.colour is Colour.GREY:
         _tell(case, "error", kind.value, result, text)
-    elif kind.colour is Colour.AMBER:
+    elif kind.colour is Colour.AMBER or facts:
         ET.SubElement(case, "system-out").text = text
 
 

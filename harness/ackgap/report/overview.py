@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ackgap.model.boundary import BoundaryKind, Phase
+from ackgap.model.boundary import STREAM_PHASES, BoundaryKind, Phase
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
+from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import SEVERITY, Colour, Finding, VerdictKind
 from ackgap.report.store import RowInfo, Run, RunInfo
+from ackgap.report.view import FAULT_AXIS, Branch, Views, branch_of
 
 __all__ = [
     "WORST_FIRST",
@@ -20,6 +23,7 @@ __all__ = [
     "Overview",
     "effectful_operations",
     "gap_labels",
+    "is_order_dependent",
     "noun_of",
     "variant_gap",
 ]
@@ -33,7 +37,7 @@ WORST_FIRST = (
 )
 _RED_DIFFERENCE = 100
 """How much more a difference between red and not red says about an axis than one between shades."""
-_AFTER_EFFECT = frozenset({Phase.APPLIED, Phase.ANSWERING, Phase.RETURNED})
+_AFTER_EFFECT = frozenset({Phase.APPLIED, *STREAM_PHASES, Phase.ANSWERING, Phase.RETURNED})
 
 
 def effectful_operations(info: RunInfo) -> frozenset[str]:
@@ -121,6 +125,25 @@ class Merged:
         """Whether the verdicts differ."""
         return len({result.verdict.kind for result in self.results}) > 1
 
+    @property
+    def mark(self) -> str:
+        """A sign to go with the verdict, empty where there is nothing to say.
+
+        `*`: cells that differ; `<`: the order of two writes decides; `~`: a rate; `=`: the state of another cell.
+        """
+        if self.mixed:
+            return "*"
+        if any(is_order_dependent(result) for result in self.results):
+            return "<"
+        if any(result.rate is not None for result in self.results):
+            return "~"
+        return "=" if all(result.equal_to for result in self.results) else ""
+
+
+def is_order_dependent(result: CellResult) -> bool:
+    """Whether the same crash has another verdict with two durable writes in the other order."""
+    return any(finding.code == "order_dependent" for finding in result.findings)
+
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
@@ -146,8 +169,22 @@ class Overview:
     @cached_property
     def rows(self) -> tuple[RowInfo, ...]:
         """Rows that have cells, the undisturbed run first."""
-        known = {row.label: row for row in self.run.info.row_order}
-        return tuple(known.get(row.label) or RowInfo.of(row) for row in self.run.matrix.rows)
+        return self.views.rows(self.run.matrix.rows, self.run.info.row_order)
+
+    @cached_property
+    def branches(self) -> Mapping[str, Branch]:
+        """How rows that hang below others differ from them, by label."""
+        found = ((row.label, branch_of(Schedule.parse(row.label))) for row in self.rows if not row.plain)
+        return {label: branch for label, branch in found if branch is not None}
+
+    @cached_property
+    def views(self) -> Views:
+        """Where each cell stands."""
+        return Views.of(self.run.cells, self.run.matrix.columns)
+
+    @cached_property
+    def _by_place(self) -> Mapping[tuple[str, Variant], CellResult]:
+        return {self.views.place[result.cell]: result for result in self.run.cells}
 
     @cached_property
     def gap(self) -> frozenset[str]:
@@ -156,8 +193,8 @@ class Overview:
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """Variants that have cells."""
-        return self.run.matrix.columns
+        """Variants that have cells, as they are shown: what is done is an axis, where that varies."""
+        return self.views.variants
 
     @cached_property
     def varied(self) -> tuple[str, ...]:
@@ -167,16 +204,22 @@ class Overview:
 
     @cached_property
     def influence(self) -> Mapping[str, int]:
-        """For each varied axis, how often changing it alone changes a verdict; red against not red counts most."""
+        """For each varied axis, how often changing it alone changes a verdict; red against not red counts most.
+
+        A row with which some of its variants have no cell beside a red one counts too: in one column, what is red of
+        one would be said of all.
+        """
         counted = dict.fromkeys(self.varied, 0)
         for axis in self.varied:
-            seen: dict[tuple[str, str], set[VerdictKind]] = {}
+            seen: dict[tuple[str, str], list[VerdictKind]] = {}
             for result in self.run.cells:
-                others = ",".join(f"{name}={value}" for name, value in result.variant.values if name != axis)
-                seen.setdefault((result.schedule.label, others), set()).add(result.verdict.kind)
-            for kinds in seen.values():
+                row, shown = self.views.place[result.cell]
+                seen.setdefault((row, _others(shown, axis)), []).append(result.verdict.kind)
+            alike = Counter(_others(variant, axis) for variant in self.variants)
+            for (_, others), kinds in seen.items():
                 red = {kind.colour is Colour.RED for kind in kinds}
-                counted[axis] += len(kinds) - 1 + (len(red) - 1) * _RED_DIFFERENCE
+                counted[axis] += len(set(kinds)) - 1 + (len(red) - 1) * _RED_DIFFERENCE
+                counted[axis] += axis != FAULT_AXIS and red == {True} and len(kinds) < alike[others]
         return counted
 
     def shown_axes(self, limit: int) -> tuple[str, ...]:
@@ -200,9 +243,10 @@ class Overview:
             kept.setdefault(tuple((axis, variant[axis]) for axis in axes), []).append(variant)
         return tuple(Column(values=values, variants=tuple(variants)) for values, variants in kept.items())
 
-    def at(self, row: RowInfo, column: Column) -> Merged | None:
-        """Return what a row and a column have in common, None where there is no cell."""
-        found = [self.run.matrix.cells.get(f"{row.label}@{variant}") for variant in column.variants]
+    def at(self, rows: RowInfo | Sequence[RowInfo], column: Column) -> Merged | None:
+        """Return what rows and a column have in common, None where there is no cell."""
+        labels = [rows.label] if isinstance(rows, RowInfo) else [row.label for row in rows]
+        found = [self._by_place.get((label, variant)) for label in labels for variant in column.variants]
         results = tuple(result for result in found if result is not None)
         return Merged(results=results) if results else None
 
@@ -216,13 +260,14 @@ class Overview:
 
         Args:
             colours: Of verdicts.
-            by_cause: Keep those apart in which the worker did something else.
+            by_cause: Keep those apart in which worker or engine did something else.
         """
         collected: dict[tuple[VerdictKind, str, str], list[tuple[Finding, CellResult]]] = {}
         for result in self.run.cells:
             for finding in _findings(result):
                 if finding.kind is not None and finding.kind.colour in colours:
-                    cause = finding.attribution.worker if by_cause and finding.attribution is not None else ""
+                    said = finding.attribution if by_cause else None
+                    cause = f"{said.worker} {said.engine}" if said is not None else ""
                     collected.setdefault((finding.kind, finding.operation, cause), []).append((finding, result))
         groups = []
         for (kind, operation, _), members in collected.items():
@@ -246,6 +291,10 @@ class Overview:
         return len({tuple(variant[axis] for axis in axes) for variant in self.variants})
 
 
+def _others(variant: Variant, axis: str) -> str:
+    return ",".join(f"{name}={value}" for name, value in variant.values if name != axis)
+
+
 def _findings(result: CellResult) -> Iterator[Finding]:
     """Yield the findings of a cell that a report speaks of, one for each kind and operation."""
     if result.verdict.kind is VerdictKind.INCONCLUSIVE:
@@ -263,6 +312,6 @@ def _telling(result: CellResult, operation: str) -> tuple[int, int]:
     if not result.schedule.faults:
         return (0, 0)
     point = result.schedule.faults[0].point
-    phases = (Phase.RETURNED, Phase.APPLIED, Phase.ANSWERING)
+    phases = (Phase.RETURNED, Phase.APPLIED, *reversed(STREAM_PHASES), Phase.ANSWERING)
     near = phases.index(point.phase) if point.name == operation and point.phase in phases else len(phases)
     return (1, near)

@@ -16,19 +16,25 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from string import Template
 
+from ackgap.model import money
 from ackgap.model.codec import encode, result_to_json
 from ackgap.model.event import Json
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, VerdictKind
+from ackgap.report.derived import Certainties, bounds_facts, certain_words, rate_text
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
-from ackgap.report.overview import WORST_FIRST, FindingGroup, Overview, variant_gap
+from ackgap.report.overview import WORST_FIRST, FindingGroup, Overview, is_order_dependent, variant_gap
 from ackgap.report.plain import plain, plain_json, replay_command
 from ackgap.report.store import AxisInfo, AxisValueInfo, RowInfo, Run
+from ackgap.report.view import FAULT_AXIS
 
 __all__ = ["page_html"]
 
 _STYLES = ("base.css", "matrix.css", "sheet.css")
-_SCRIPTS = ("dom.js", "matrix.js", "story.js", "sequence.js", "diff.js", "detail.js", "start.js")
+_SCRIPTS = tuple(
+    f"{name}.js"
+    for name in ("dom", "lines", "matrix", "story", "lanes", "sequence", "diff", "facts", "detail", "start")
+)
 _MOST_COLUMNS = 24
 _KINDS = tuple(VerdictKind)
 _SUSPECT = re.compile(r"\\u(?:00[01789a]|061c|180e|20[026]|d[89a-f]|f[ef])|\\[bfr]")
@@ -57,8 +63,9 @@ def page_html(run: Run) -> Iterator[str]:
         "overview": _inert(_overview(run)),
     }
     yield Template(before).substitute(values)
+    certainties = Certainties(run)
     for number, result in enumerate(run.cells):
-        yield f'<script type="text/plain" id="h{number}">{_packed(_detail(run, result))}</script>\n'
+        yield f'<script type="text/plain" id="h{number}">{_packed(_detail(run, result, certainties))}</script>\n'
     yield Template(after).substitute(values)
 
 
@@ -105,6 +112,7 @@ def _overview(run: Run) -> Json:
     info = run.info
     overview = Overview(run)
     variants = overview.variants
+    real = [overview.views.real(variant) for variant in variants]
     axes = _axes(info.axes, variants)
     rows = {row.label: number for number, row in enumerate(overview.rows)}
     columns = {variant: number for number, variant in enumerate(variants)}
@@ -112,14 +120,15 @@ def _overview(run: Run) -> Json:
     cells: list[int] = []
     for result in run.cells:
         text = result.verdict.headline
+        row, shown = overview.views.place[result.cell]
         cells += [
-            rows[result.schedule.label],
-            columns[result.variant],
+            rows[row],
+            columns[shown],
             _KINDS.index(result.verdict.kind),
             headlines.setdefault(text, len(headlines)),
         ]
-    expectations, expectation_of = _shared(_expectation(run, variant) for variant in variants)
-    gaps, gap_of = _shared(sorted(rows[label] for label in variant_gap(info, v) if label in rows) for v in variants)
+    expectations, expectation_of = _shared(_expectation(run, variant) for variant in real)
+    gaps, gap_of = _shared(sorted(rows[label] for label in variant_gap(info, v) if label in rows) for v in real)
     order = {result.cell: number for number, result in enumerate(run.cells)}
     return {
         "title": info.title or info.scenario,
@@ -130,21 +139,26 @@ def _overview(run: Run) -> Json:
         "notes": list(info.notes),
         "notApplicable": info.not_applicable,
         "axes": [encode(axis) | {"title": axis.title or axis.name} for axis in axes],
+        # Texts of the faults that the last axis tells apart; none where there is no such axis.
+        "faults": [str(manner) for manner in overview.views.manners] if overview.views.several else [],
         "shown": list(overview.shown_axes(_MOST_COLUMNS)),
         "variants": [[_place(axis, variant[axis.name]) for axis in axes] for variant in variants],
-        "rows": [_row(row, gap=row.label in overview.gap) for row in overview.rows],
+        "rows": [_row(row, overview, rows) for row in overview.rows],
         "verdicts": [
             {"id": kind.value, "words": kind.words, "glyph": GLYPHS[kind], "meaning": MEANINGS[kind]} for kind in _KINDS
         ],
         "worst": [_KINDS.index(kind) for kind in WORST_FIRST],
         "cells": cells,
         "headlines": list(headlines),
+        "special": {str(number): said for number, result in enumerate(run.cells) if (said := _special(result))},
+        "bounds": _bounds(run),
         "expectations": expectations,
         "expectationOf": expectation_of,
         "gaps": gaps,
         "gapOf": gap_of,
         "groups": [
-            _group(group, order) for group in overview.groups(Colour.RED, Colour.GREY, Colour.AMBER, by_cause=True)
+            _group(group, order, columns=len({overview.views.place[result.cell][1] for result in group.results}))
+            for group in overview.groups(Colour.RED, Colour.GREY, Colour.AMBER, by_cause=True)
         ],
     }
 
@@ -156,6 +170,8 @@ def _axes(known: Iterable[AxisInfo], variants: tuple[Variant, ...]) -> list[Axis
     for name, _ in variants[0].values if variants else ():
         axis = described.get(name, AxisInfo(name=name))
         values = {value.name: value for value in axis.values}
+        if name == FAULT_AXIS:
+            axis = AxisInfo(name=name, title="what is done", about="What is done at each point.")
         names = dict.fromkeys([*values, *(variant[name] for variant in variants)])
         kept = tuple(values.get(value, AxisValueInfo(name=value)) for value in names)
         result.append(AxisInfo(name=name, title=axis.title, about=axis.about, values=kept))
@@ -166,16 +182,39 @@ def _place(axis: AxisInfo, name: str) -> int:
     return next(number for number, value in enumerate(axis.values) if value.name == name)
 
 
-def _row(row: RowInfo, *, gap: bool) -> Json:
+def _row(row: RowInfo, overview: Overview, rows: dict[str, int]) -> Json:
+    branch = overview.branches.get(row.label)
     return {
+        "parent": None if branch is None else rows[branch.parent],
+        "step": "" if branch is None else branch.step,
+        "at": "" if branch is None else branch.at,
         "label": row.label,
         "name": row.name,
         "occurrence": row.occurrence,
         "phase": encode(row.phase),
         "kind": encode(row.boundary_kind),
         "plain": row.plain,
-        "gap": gap,
+        "gap": row.label in overview.gap,
     }
+
+
+def _special(result: CellResult) -> Json:
+    """Return what an overview shows of a cell besides its verdict; empty for most."""
+    said = {
+        "schedule": "" if RowInfo.of(result.schedule).plain else result.schedule.label,
+        "rate": rate_text(result),
+        "equal": result.equal_to,
+        "order": is_order_dependent(result),
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _bounds(run: Run) -> Json:
+    bounds = run.info.bounds
+    if bounds is None:
+        return None
+    counts = {"ran": bounds.ran, "equal": bounds.equal, "impossible": bounds.impossible, "left": bounds.left}
+    return {"facts": [[name, value] for name, value in bounds_facts(bounds) if value], "counts": counts}
 
 
 def _expectation(run: Run, variant: Variant) -> Json:
@@ -200,7 +239,7 @@ def _shared(values: Iterable[Json]) -> tuple[list[Json], list[int]]:
     return different, which
 
 
-def _group(group: FindingGroup, order: dict[str, int]) -> Json:
+def _group(group: FindingGroup, order: dict[str, int], *, columns: int) -> Json:
     costs: dict[str, float] = {}
     for result in group.results:
         for finding in result.findings:
@@ -214,17 +253,20 @@ def _group(group: FindingGroup, order: dict[str, int]) -> Json:
         "summary": group.finding.summary,
         "fix": group.finding.attribution.fix if group.finding.attribution else "",
         "count": len(group.results),
-        "variants": len({result.variant for result in group.results}),
+        "columns": columns,
         "example": order[group.example.cell],
-        "cost": ", ".join(f"{cost:.2f} {currency}".strip() for currency, cost in costs.items() if cost),
+        "cost": ", ".join(money.in_words(cost, currency) for currency, cost in costs.items() if cost),
     }
 
 
-def _detail(run: Run, result: CellResult) -> Json:
+def _detail(run: Run, result: CellResult, certainties: Certainties) -> Json:
     document = result_to_json(result)
     kept = {name: document[name] for name in ("findings", "incarnations", "effects", "duration_s", "settling")}
     history = encode(result.history) if result.history else list(run.history_json(result.cell))
+    certainty, rate = certainties.of(result), result.rate
     return kept | {
+        "certain": certainty and {"words": certain_words(certainty, result), "cells": list(certainty.cells)},
+        "rate": rate and [[_KINDS.index(kind), rate.in_words(kind)] for kind in _KINDS if kind.value in rate.counts],
         "kept_directory": result.kept_directory,
         "replay": replay_command(run.info.replay_prefix, result.cell),
         "history": history,

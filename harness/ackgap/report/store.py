@@ -9,17 +9,21 @@ A harness that is killed leaves at most one torn last line, which readers skip a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from ackgap.errors import ResultsInvalid
+from ackgap.files import FileUnfit, open_plain, parse_json, read_text, write_whole
 from ackgap.model.boundary import CALL_PHASES, BoundaryKind, Phase
+from ackgap.model.bounds import Bounds
 from ackgap.model.codec import decode, encode, result_from_json, result_to_json
 from ackgap.model.event import Json
 from ackgap.model.expectation import Expectation
@@ -45,6 +49,9 @@ FORMAT = 1
 RUN_FILE = "run.json"
 CELLS_FILE = "cells.jsonl"
 HISTORIES_FILE = "histories.jsonl"
+
+RESULTS_LIMIT_BYTES = 1024**3
+"""Larger than any description of a run; a file beyond it is not one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +137,7 @@ class RunInfo:
         notes: Shown to the reader: what was assumed, what could not be enforced.
         replay_prefix: What a cell id is appended to: `ackgap replay reports/partner-review`.
         interrupted: The run ended before all planned cells had.
+        bounds: What the run was to try, and what became of it; None in results of an earlier version.
     """
 
     scenario: str
@@ -147,6 +155,7 @@ class RunInfo:
     notes: tuple[str, ...] = ()
     replay_prefix: str = "ackgap replay"
     interrupted: bool = False
+    bounds: Bounds | None = None
 
 
 class RunWriter:
@@ -187,26 +196,28 @@ class RunWriter:
     def write_run(self, info: RunInfo) -> None:
         """Write or replace `run.json`; a reader sees the old one or the new one, never a half."""
         document = {"format": FORMAT, **encode(info)}
-        temporary = self.directory / f".{RUN_FILE}.part"
         try:
-            temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-            temporary.replace(self.directory / RUN_FILE)
+            write_whole(self.directory / RUN_FILE, [json.dumps(document, indent=1), "\n"])
         except OSError as error:
-            raise self._lost(error) from error
+            raise self._lost(RUN_FILE, error) from error
 
     def append(self, result: CellResult) -> None:
         """Append a result and its history; the history first, so that every result that can be read has one."""
         try:
             if result.history:
                 _append_line(self._histories, {"cell": result.cell, "history": encode(result.history)})
+        except OSError as error:
+            raise self._lost(HISTORIES_FILE, error) from error
+        try:
             _append_line(self._cells, result_to_json(result))
         except OSError as error:
-            raise self._lost(error) from error
+            raise self._lost(CELLS_FILE, error) from error
 
     def close(self) -> None:
         """Close the files."""
-        self._histories.close()
-        self._cells.close()
+        for stream in (self._histories, self._cells):
+            with contextlib.suppress(OSError):  # nothing is buffered, so nothing can be lost here
+                stream.close()
 
     def __enter__(self) -> Self:
         return self
@@ -216,10 +227,10 @@ class RunWriter:
     ) -> None:
         self.close()
 
-    def _lost(self, error: OSError) -> ResultsInvalid:
+    def _lost(self, file: str, error: OSError) -> ResultsInvalid:
         return ResultsInvalid(
             f"Results cannot be written any more: {error.strerror or error}.",
-            where=str(self.directory),
+            where=str(self.directory / file),
             next_step="Make room or restore the directory; the cells written so far can be read.",
         )
 
@@ -239,6 +250,12 @@ class Run:
     info: RunInfo
     cells: tuple[CellResult, ...]
 
+    @classmethod
+    def of(cls, directory: Path, info: RunInfo, results: Iterable[CellResult]) -> Run:
+        """Arrange results in the order of rows, then columns; of several of one cell the last one counts."""
+        kept = {result.cell: result for result in results}
+        return cls(directory=directory, info=info, cells=tuple(_in_order(info, kept.values())))
+
     @cached_property
     def matrix(self) -> Matrix:
         """The results, arranged: the undisturbed run first, then the rows in order."""
@@ -249,7 +266,7 @@ class Run:
         path = self.directory / HISTORIES_FILE
         offsets: dict[str, int] = {}
         if path.exists():
-            with path.open("rb") as stream:
+            with _open_results(path) as stream:
                 for offset, line in _whole_lines(stream):
                     cell = _leading_cell(line)
                     if cell:
@@ -266,11 +283,11 @@ class Run:
         if offset is None:
             return ()
         path = self.directory / HISTORIES_FILE
-        with path.open("rb") as stream:
+        with _open_results(path) as stream:
             stream.seek(offset)
             line = stream.readline()
         try:
-            return tuple(json.loads(line)["history"])
+            return tuple(parse_json(line)["history"])
         except (ValueError, KeyError, TypeError) as error:
             raise _damaged(path, f"the history of {cell}", error) from error
 
@@ -298,7 +315,7 @@ def read_run(directory: Path) -> Run:
     """
     path = directory / RUN_FILE
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_json(read_text(path, limit_bytes=RESULTS_LIMIT_BYTES))
         if document.get("format") != FORMAT:
             raise ResultsInvalid(
                 f"The results are written in format {document.get('format')!r}; this ackgap reads format {FORMAT}.",
@@ -312,10 +329,9 @@ def read_run(directory: Path) -> Run:
             where=str(path),
             next_step="Name the directory that was given to `ackgap run --out`.",
         ) from error
-    except (ValueError, AttributeError) as error:
+    except (FileUnfit, ValueError, AttributeError) as error:
         raise _damaged(path, "the description of the run", error) from error
-    kept = {result.cell: result for result in _read_cells(directory / CELLS_FILE)}
-    return Run(directory=directory, info=info, cells=tuple(_in_order(info, kept.values())))
+    return Run.of(directory, info, _read_cells(directory / CELLS_FILE))
 
 
 def _arranged(info: RunInfo, results: Iterable[CellResult]) -> Matrix:
@@ -338,12 +354,21 @@ def _in_order(info: RunInfo, results: Iterable[CellResult]) -> Iterator[CellResu
 def _read_cells(path: Path) -> Iterator[CellResult]:
     if not path.exists():
         return
-    with path.open("rb") as stream:
+    with _open_results(path) as stream:
         for offset, line in _whole_lines(stream):
             try:
-                yield result_from_json(json.loads(line))
+                yield result_from_json(parse_json(line))
             except ValueError as error:
                 raise _damaged(path, f"the line at byte {offset}", error) from error
+
+
+def _open_results(path: Path) -> BinaryIO:
+    try:
+        return open_plain(path)
+    except FileUnfit as error:
+        raise _damaged(path, "the file", ValueError(f"it {error}")) from None
+    except OSError as error:
+        raise _damaged(path, "the file", ValueError(error.strerror)) from error
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -368,9 +393,9 @@ def _leading_cell(line: bytes) -> str:
         return ""
 
 
-def _open_for_append(path: Path) -> BinaryIO:
+def _open_for_append(path: Path) -> FileIO:
     """Open a file of lines; a torn last line, left by a harness that was killed, is cut off."""
-    stream = path.open("a+b")
+    stream = path.open("a+b", buffering=0)
     end = stream.seek(0, os.SEEK_END)
     if end:
         stream.seek(0)
@@ -381,9 +406,17 @@ def _open_for_append(path: Path) -> BinaryIO:
     return stream
 
 
-def _append_line(stream: BinaryIO, document: Mapping[str, Json]) -> None:
-    stream.write(json.dumps(document, allow_nan=False).encode("ascii") + b"\n")
-    stream.flush()
+def _append_line(stream: FileIO, document: Mapping[str, Json]) -> None:
+    """Append a line, or nothing: what there was room for is taken back, so that later readers meet whole lines."""
+    line = memoryview(json.dumps(document, allow_nan=False).encode("ascii") + b"\n")
+    end = stream.seek(0, os.SEEK_END)
+    try:
+        while line:
+            line = line[stream.write(line) :]
+    except OSError:
+        with contextlib.suppress(OSError):
+            stream.truncate(end)
+        raise
 
 
 def _damaged(path: Path, what: str, error: Exception) -> ResultsInvalid:

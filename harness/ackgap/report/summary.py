@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 
 from ackgap.model.verdict import GLYPHS, Colour
+from ackgap.report.derived import Certainties, bounds_sentence, facts_of, order_words
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
+from ackgap.report.lines import Line, lines_of
 from ackgap.report.overview import Column, FindingGroup, Overview
 from ackgap.report.plain import plain, replay_command
-from ackgap.report.store import RowInfo, Run
+from ackgap.report.store import Run
 
 __all__ = ["summary_markdown"]
 
 _MOST_COLUMNS = 12
 _MOST_GROUPS = 20
+_MOST_BELOW = 40
+_SIGNS = {
+    "⇄": "the order of two durable writes decides",
+    "≈": "raced and repeated, worst shown",
+    "=": "not run, the same state as another cell",
+}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&!$@])")
 
 
@@ -22,17 +30,18 @@ def summary_markdown(run: Run) -> str:
     overview = Overview(run)
     title = run.info.title or run.info.scenario
     lines = [f"## ackgap: {_text(title)}", "", f"**{_text(headline(run))}**", "", _text(scope_sentence(run))]
-    expected = expected_sentence(run)
-    if expected:
-        lines += ["", _text(expected)]
+    bounds = bounds_sentence(run.info.bounds) if run.info.bounds is not None else ""
+    for sentence in (bounds, expected_sentence(run)):
+        lines += ["", _text(sentence)] if sentence else []
     if run.cells:
         counts = " · ".join(f"{GLYPHS[kind]} {kind.words} **{count}**" for kind, count in overview.counts.items())
         lines += ["", counts, "", *_matrix(overview)]
     groups = overview.groups(Colour.RED, Colour.GREY, by_cause=True)
     if groups:
         lines += ["", "### Findings", ""]
+        certainties = Certainties(run)
         for group in groups[:_MOST_GROUPS]:
-            lines += _finding(run, group)
+            lines += _finding(run, group, certainties)
         if len(groups) > _MOST_GROUPS:
             lines.append(f"- and {len(groups) - _MOST_GROUPS} more kinds of finding in `report.html`")
     if run.info.notes:
@@ -51,11 +60,14 @@ def _matrix(overview: Overview) -> list[str]:
         if place == 0:
             lines.append(_rule(columns))
     if not axes:
-        lines += ["| killed at | verdict |", _rule(columns)]
-    for row in overview.rows:
-        mark = "┃ " if row.label in overview.gap else ""
-        lines.append(f"| {mark}{_label(row)} | {' | '.join(_cell(overview, row, column) for column in columns)} |")
+        lines += [f"| {'fault at' if overview.views.several else 'killed at'} | verdict |", _rule(columns)]
+    used: set[str] = set()
+    for line in lines_of(overview, most=_MOST_BELOW):
+        mark = "┃ " if line.row.label in overview.gap else ""
+        filled = [_cell(overview, line, column, used) for column in columns]
+        lines.append(f"| {mark}{_label(line)} | {' | '.join(filled)} |")
     legend = "┃ marks the acknowledgment gap; an empty place has no such point." if overview.gap else ""
+    legend += "".join(f" {sign} {meaning}." for sign, meaning in _SIGNS.items() if sign in used)
     if folded:
         legend += f" Each column folds {', '.join(_text(axis) for axis in folded)}; \\* where they differ, worst shown."
     return [*lines, "", legend.strip()] if legend else lines
@@ -65,21 +77,25 @@ def _rule(columns: tuple[Column, ...]) -> str:
     return f"|:--|{':-:|' * len(columns)}"
 
 
-def _cell(overview: Overview, row: RowInfo, column: Column) -> str:
-    merged = overview.at(row, column)
+def _cell(overview: Overview, line: Line, column: Column, used: set[str]) -> str:
+    merged = overview.at(line.rows, column)
     if merged is None:
         return " "
+    sign = {"<": "⇄", "~": "≈", "=": "="}.get(merged.mark, "")
+    used.add(sign)
     glyph = GLYPHS[merged.kind].replace("$", "\\$")
     if merged.kind.colour is Colour.RED:
         glyph = f"**{glyph}**"
-    return glyph + "\\*" if merged.mixed else glyph
+    return glyph + "\\*" if merged.mixed else glyph + sign
 
 
-def _label(row: RowInfo) -> str:
-    return "undisturbed" if row.phase is None else _code(row.label)
+def _label(line: Line) -> str:
+    if line.branch is not None:
+        return f"{'&nbsp; ' * line.depth}└ {_text(line.words)}"
+    return "undisturbed" if line.row.phase is None else _code(line.row.label)
 
 
-def _finding(run: Run, group: FindingGroup) -> list[str]:
+def _finding(run: Run, group: FindingGroup, certainties: Certainties) -> list[str]:
     number = len(group.results)
     operation = f" {_code(group.operation)}" if group.operation else ""
     cells = f"{number} cell{'' if number == 1 else 's'}"
@@ -88,6 +104,7 @@ def _finding(run: Run, group: FindingGroup) -> list[str]:
     if attribution is not None:
         said = [f"{side}: {_text(getattr(attribution, side))}" for side in ("worker", "engine", "target", "fix")]
         lines += [f"  - {line}" for line in said if not line.endswith(": ")]
+    lines += [f"  - {_text(fact)}" for fact in (*order_words(group.example), *facts_of(group.example, certainties))]
     lines += [f"  - again: {_code(replay_command(run.info.replay_prefix, group.example.cell))}"]
     return lines
 

@@ -13,7 +13,9 @@ from rich.text import Text
 
 from ackgap.model.boundary import BoundaryKind
 from ackgap.model.verdict import GLYPHS, Colour, VerdictKind
+from ackgap.report.derived import Certainties, bounds_sentence, facts_of, order_words
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
+from ackgap.report.lines import Line, lines_of
 from ackgap.report.overview import Column, FindingGroup, Overview
 from ackgap.report.plain import plain, replay_command, shortened
 from ackgap.report.store import RowInfo, Run
@@ -28,6 +30,14 @@ _PHASE_WIDTH = 11
 _CELL_WIDTH = 4
 _LABEL_WIDTH = 34
 _LEAST_LABEL = 22
+_MOST_BELOW = 24
+"""How many rows below others are listed, before one line stands for those below each."""
+_MARKS = {
+    "*": "the cell stands for several that differ; the worst is shown",
+    "<": "with two durable writes in the other order, another verdict",
+    "~": "raced and repeated; the worst that came out is shown",
+    "=": "not run: the same state as another cell",
+}
 
 
 def make_console(file: IO[str] | None = None) -> Console:
@@ -54,13 +64,15 @@ def print_run(console: Console, run: Run, *, width: int = 80) -> None:
     overview = Overview(run)
     console.print()
     console.print(Text(headline(run), style="bold"))
-    for sentence in (scope_sentence(run), expected_sentence(run)):
+    bounds = bounds_sentence(run.info.bounds) if run.info.bounds is not None else ""
+    for sentence in (scope_sentence(run), bounds, expected_sentence(run)):
         if sentence:
             console.print(Text(sentence, style=_QUIET))
     if run.cells:
         console.print(Group(Text(""), render_matrix(run, width=width), Text(""), _chips(overview)))
+    certainties = Certainties(run)
     for group in overview.groups(Colour.RED, Colour.GREY, by_cause=True):
-        _print_finding(console, run, group)
+        _print_finding(console, run, group, certainties)
     amber = [_amber_line(group) for group in overview.groups(Colour.AMBER)]
     if amber:
         console.print(Group(Text(""), *amber))
@@ -72,55 +84,76 @@ def print_run(console: Console, run: Run, *, width: int = 80) -> None:
 def render_matrix(run: Run, *, width: int = 80) -> RenderableType:
     """Return the matrix: points on a rail in the order of the run, the gap bracketed, variants as columns."""
     overview = Overview(run)
-    label_width = min(_LABEL_WIDTH, max((len(_boundary(row)) for row in overview.rows), default=0))
+    rows = lines_of(overview, most=_MOST_BELOW)
+    wanted = max((_label_width(line) for line in rows), default=0)
+    label_width = min(_LABEL_WIDTH, wanted)
     room = (width - 4 - label_width - 1 - _PHASE_WIDTH) // _CELL_WIDTH
     if room < 4:
         label_width = max(_LEAST_LABEL, label_width - (4 - room) * _CELL_WIDTH)
         room = max(1, (width - 4 - label_width - 1 - _PHASE_WIDTH) // _CELL_WIDTH)
     axes = overview.shown_axes(room)
     columns = overview.columns(axes)
+    spare = width - 4 - label_width - 1 - _PHASE_WIDTH - len(columns) * _CELL_WIDTH
+    label_width = min(wanted, label_width + max(0, spare))
     lines: list[RenderableType] = list(_legend(overview, axes, columns))
     if len(columns) > 1:
         head = "".join(f"{number:>{_CELL_WIDTH}}" for number in range(1, len(columns) + 1))
-        lines.append(Text(f"{'killed at':<{4 + label_width + 1 + _PHASE_WIDTH}}{head}", style=_QUIET, no_wrap=True))
+        lines.append(
+            Text(f"{_struck(overview):<{4 + label_width + 1 + _PHASE_WIDTH}}{head}", style=_QUIET, no_wrap=True)
+        )
     inside = False
-    mixed = False
-    for row in overview.rows:
-        gap = row.label in overview.gap
+    used: set[str] = set()
+    for line in rows:
+        gap = line.row.label in overview.gap if line.branch is None else inside
         if gap != inside:
             lines.append(_gap_edge(opens=gap, width=min(width, 4 + label_width + 1 + _PHASE_WIDTH)))
             inside = gap
-        line, some_mixed = _row(overview, row, columns, label_width, gap=gap)
-        mixed = mixed or some_mixed
-        lines.append(line)
+        text, marks = _row(overview, line, columns, label_width, gap=gap)
+        used |= marks
+        lines.append(text)
     if inside:
         lines.append(_gap_edge(opens=False, width=4 + label_width + 1 + _PHASE_WIDTH))
-    if mixed:
-        lines.append(
-            Text("* the column stands for several variants that differ here; the worst is shown", style=_QUIET)
-        )
+    lines += [Text(f"{mark} {meaning}", style=_QUIET) for mark, meaning in _MARKS.items() if mark in used]
     return Group(*lines)
 
 
 def _row(
-    overview: Overview, row: RowInfo, columns: tuple[Column, ...], label_width: int, *, gap: bool
-) -> tuple[Text, bool]:
-    stop = {BoundaryKind.CALL: "●", BoundaryKind.CHECKPOINT: "■", None: " "}[row.boundary_kind]
+    overview: Overview, line: Line, columns: tuple[Column, ...], label_width: int, *, gap: bool
+) -> tuple[Text, set[str]]:
+    """Return a line of the matrix, and the signs that stand behind its verdicts."""
+    row, style = line.row, _GAP_STYLE if gap else _QUIET
+    text = Text(no_wrap=True, overflow="crop")
     rail = " " if row.phase is None else "┃" if gap else "│"
-    line = Text(no_wrap=True, overflow="crop")
-    line.append(f"{rail} {stop} ", style=_GAP_STYLE if gap else _QUIET)
-    line.append(f"{shortened(_boundary(row), label_width):<{label_width}} ")
-    line.append(f"{row.phase or '':<{_PHASE_WIDTH}}", style=_GAP_STYLE if gap else _QUIET)
-    mixed = False
+    if line.branch is None:
+        stop = {BoundaryKind.CALL: "●", BoundaryKind.CHECKPOINT: "■", None: " "}[row.boundary_kind]
+        text.append(f"{rail} {stop} ", style=style)
+        text.append(f"{shortened(_boundary(row), label_width):<{label_width}} ")
+        text.append(f"{row.phase or '':<{_PHASE_WIDTH}}", style=style)
+    else:
+        lead = f"{rail} {'  ' * line.depth}└ "
+        room = 4 + label_width + 1 + _PHASE_WIDTH - len(lead)
+        text.append(lead, style=style)
+        text.append(f"{shortened(plain(line.words), room):<{room}}")
+    marks = set()
     for column in columns:
-        merged = overview.at(row, column)
+        merged = overview.at(line.rows, column)
         if merged is None:
-            line.append(f"{'·':>{_CELL_WIDTH - 1}} ", style=_QUIET)
+            text.append(f"{'·':>{_CELL_WIDTH - 1}} ", style=_QUIET)
             continue
-        mixed = mixed or merged.mixed
-        line.append(f"{GLYPHS[merged.kind]:>{_CELL_WIDTH - 1}}", style=STYLES[merged.kind.colour])
-        line.append("*" if merged.mixed else " ", style=_QUIET)
-    return line, mixed
+        marks.add(merged.mark)
+        text.append(f"{GLYPHS[merged.kind]:>{_CELL_WIDTH - 1}}", style=STYLES[merged.kind.colour])
+        text.append(merged.mark or " ", style=_QUIET)
+    return text, marks
+
+
+def _struck(overview: Overview) -> str:
+    return "fault at" if overview.views.several else "killed at"
+
+
+def _label_width(line: Line) -> int:
+    if line.branch is None:
+        return len(_boundary(line.row))
+    return 2 * line.depth + len(line.words) - _PHASE_WIDTH  # they run on into the column of phases
 
 
 def _boundary(row: RowInfo) -> str:
@@ -164,7 +197,7 @@ def _chips(overview: Overview) -> Text:
     return line
 
 
-def _print_finding(console: Console, run: Run, group: FindingGroup) -> None:
+def _print_finding(console: Console, run: Run, group: FindingGroup, certainties: Certainties) -> None:
     title = Text(f"{GLYPHS[group.kind]} {group.kind.words}", style=STYLES[group.kind.colour])
     if group.operation:
         title.append(f"  {plain(group.operation)}", style="default")
@@ -175,6 +208,9 @@ def _print_finding(console: Console, run: Run, group: FindingGroup) -> None:
     if attribution is not None:
         said = {side: getattr(attribution, side) for side in ("worker", "engine", "target", "fix")}
         body += [_hanging(f"   {side:<7}", plain(text)) for side, text in said.items() if text]
+    body += [
+        _hanging("   ", plain(fact)) for fact in (*order_words(group.example), *facts_of(group.example, certainties))
+    ]
     console.print(Group(Text(""), title, *body))
     again = Text("   again  ", style=_QUIET)
     again.append(replay_command(run.info.replay_prefix, group.example.cell), style="cyan")

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ackgap.model.boundary import BoundaryKind, Phase
+from ackgap.model.boundary import STREAM_PHASES, BoundaryKind, Phase
 from ackgap.model.event import (
     AttemptAnswered,
     AttemptDropped,
@@ -58,8 +58,10 @@ def render_timeline(result: CellResult) -> RenderableType:
         ValueError: The result's history has an event that this version does not know.
     """
     history = History.from_json([dict(event) for event in result.history])
+    lanes = _lanes(history)
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", style=_QUIET, no_wrap=True)
+    table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for event in history:
@@ -67,13 +69,15 @@ def render_timeline(result: CellResult) -> RenderableType:
         if told is None:
             continue
         mark, text, style = told
+        lane = lanes.get(_life_of(event, history), "")
         if isinstance(event, IncarnationStarted):
-            table.add_row("", "", "")
-            table.add_row("", "", Text(text, style="bold"))
+            table.add_row("", "", "", "")
+            table.add_row("", lane, "", Text(text, style="bold"))
             continue
-        table.add_row(f"{event.at_s:.3f} s", Text(mark, style=style), Text(text, style=style))
+        table.add_row(f"{event.at_s:.3f} s", lane, Text(mark, style=style), Text(text, style=style))
     if not history.events:
-        table.add_row("", "", Text("No history was kept for this cell.", style=_QUIET))
+        why = f"not run: the same state as {plain(result.equal_to)}" if result.equal_to else "no history was kept"
+        table.add_row("", "", "", Text(f"{why[:1].upper()}{why[1:]}.", style=_QUIET))
     kind = result.verdict.kind
     ending = Text(f"{GLYPHS[kind]} {kind.words}", style=STYLES[kind.colour])
     findings = [Text(f"  {plain(finding.summary)}") for finding in result.findings]
@@ -85,6 +89,33 @@ def describe(event: Event, history: History) -> tuple[str, str, str] | None:
     teller = _TELLERS.get(type(event))
     told = teller(event, history) if teller is not None else None
     return (told[0], plain(told[1]), told[2]) if told is not None else None
+
+
+def _lanes(history: History) -> dict[int, str]:
+    """Return where each life stands in a column of their numbers; nothing where none of them overlap.
+
+    Lives that overlap stand side by side, each with its number; those that follow one another share a place.
+    """
+    places: dict[int, int] = {}
+    alive: set[int] = set()
+    for event in history:
+        if isinstance(event, IncarnationStarted):
+            taken = {places[life] for life in alive}
+            places[event.incarnation] = next(place for place in range(len(places) + 1) if place not in taken)
+            alive.add(event.incarnation)
+        elif isinstance(event, IncarnationEnded):
+            alive.discard(event.incarnation)
+    if not any(places.values()):
+        return {}
+    return {life: f"{'  ' * place}{life}" for life, place in places.items()}
+
+
+def _life_of(event: Event, history: History) -> int:
+    """Return which life an event is of; 0 where it is of none."""
+    if isinstance(event, AttemptAnswered | AttemptDropped):
+        return history.attempt(event.attempt).incarnation
+    life = getattr(event, "incarnation", 0)
+    return life if isinstance(life, int) else 0
 
 
 def virtual_time(seconds: float) -> str:
@@ -132,8 +163,10 @@ def _answered(event: AttemptAnswered, history: History) -> tuple[str, str, str]:
     return "←", f"answer {event.status}{subject}: {_DECISIONS[event.decision]}", _QUIET
 
 
-def _dropped(event: AttemptDropped, history: History) -> tuple[str, str, str]:  # noqa: ARG001
-    return "╳", f"attempt {event.attempt} gets no answer: its life is over", _QUIET
+def _dropped(event: AttemptDropped, history: History) -> tuple[str, str, str]:
+    begun = any(item.attempt == event.attempt and item.phase in STREAM_PHASES for item in history.passages)
+    what = "no end of its answer" if begun else "no answer"
+    return "╳", f"attempt {event.attempt} gets {what}: {event.reason or 'its life is over'}", _QUIET
 
 
 def _reached(event: BoundaryReached, history: History) -> tuple[str, str, str] | None:  # noqa: ARG001
@@ -145,7 +178,9 @@ def _reached(event: BoundaryReached, history: History) -> tuple[str, str, str] |
 
 
 def _fault(event: FaultInjected, history: History) -> tuple[str, str, str]:  # noqa: ARG001
-    return "✕", f"{event.fault} ({event.settling})", "bold red"
+    kind = event.fault.lstrip("0123456789.")
+    mark = "‖" if kind.startswith(("pause", "hold")) else "✕"
+    return mark, f"{event.fault} ({event.settling})", "bold red"
 
 
 def _ended(event: IncarnationEnded, history: History) -> tuple[str, str, str]:  # noqa: ARG001

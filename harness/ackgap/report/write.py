@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ackgap.errors import ResultsInvalid
+from ackgap.files import write_whole
 from ackgap.report.junit import junit_xml
 from ackgap.report.page import page_html
 from ackgap.report.store import Run, read_run
 from ackgap.report.summary import summary_markdown
 
-__all__ = ["HTML_FILE", "JUNIT_FILE", "SUMMARY_FILE", "write_reports"]
+__all__ = ["HTML_FILE", "JUNIT_FILE", "SUMMARY_FILE", "write_reports", "write_reports_of"]
 
 HTML_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
 SUMMARY_FILE = "summary.md"
+
+
+_REPORTS: tuple[tuple[str, Callable[[Run], Iterable[str]]], ...] = (
+    (SUMMARY_FILE, lambda run: [summary_markdown(run)]),
+    (JUNIT_FILE, lambda run: [junit_xml(run)]),
+    (HTML_FILE, page_html),
+)
 
 
 def write_reports(directory: Path) -> Run:
@@ -26,17 +35,25 @@ def write_reports(directory: Path) -> Run:
         ResultsInvalid: The directory holds no readable run, or cannot be written.
     """
     run = read_run(directory)
-    try:
-        (directory / SUMMARY_FILE).write_text(summary_markdown(run), encoding="utf-8")
-        (directory / JUNIT_FILE).write_text(junit_xml(run), encoding="utf-8")
-        temporary = directory / f".{HTML_FILE}.part"
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.writelines(page_html(run))
-        temporary.replace(directory / HTML_FILE)
-    except OSError as error:
-        raise ResultsInvalid(
-            f"Reports cannot be written: {error.strerror or error}.",
-            where=str(directory),
-            next_step="Make the directory writable, or copy the results to one that is.",
-        ) from error
+    write_reports_of(run)
     return run
+
+
+def write_reports_of(run: Run) -> None:
+    """Write the reports of a run into its directory, each whole or not at all.
+
+    Raises:
+        ResultsInvalid: Names the first that cannot be written; those that can have been.
+    """
+    failed: ResultsInvalid | None = None
+    for name, make in _REPORTS:
+        try:
+            write_whole(run.directory / name, make(run))
+        except OSError as error:
+            failed = failed or ResultsInvalid(
+                f"A report cannot be written: {error.strerror or error}.",
+                where=str(run.directory / name),
+                next_step="Make room or make the directory writable, then `ackgap report` makes the reports anew.",
+            )
+    if failed is not None:
+        raise failed

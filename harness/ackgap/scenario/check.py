@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ackgap.errors import AckgapError, ScenarioInvalid
+from ackgap.model.manner import Manner
 from ackgap.scenario.discover import profile_mistake
+from ackgap.scenario.engine import engine_mistakes
+from ackgap.scenario.environment import environment_mistakes
+from ackgap.scenario.faults import fault_mistake
+from ackgap.scenario.release import release_mistakes
 from ackgap.scenario.scenario import Axis, AxisValue, Scenario, Slice
+from ackgap.scenario.services import service_mistakes
+from ackgap.scenario.upstream import upstream_mistakes
 from ackgap.scenario.words import NAME_RULE, did_you_mean, dotted, is_name, placeholder_mistake, program_mistake
 
 __all__ = ["Mistake", "check_scenario", "mistakes_of"]
@@ -41,18 +49,56 @@ def mistakes_of(scenario: Scenario) -> Iterator[Mistake]:
     """Yield every mistake, in the order of the file."""
     if not is_name(scenario.name):
         yield ("name",), f"{scenario.name!r} cannot be a scenario's name.", f"Use {NAME_RULE}."
+    yield from _environments(scenario)
+    yield from _releases(scenario)
     yield from _worker(scenario)
     yield from _targets(scenario)
+    yield from _beside(scenario)
     for axis in scenario.axes:
         yield from _axis(scenario, axis)
+    yield from _engine(scenario)
     yield from _rules(scenario)
     yield from _checks(scenario)
+    yield from _faults(scenario, ("faults",), scenario.faults)
     for part in scenario.slices:
         yield from _slice(scenario, part)
 
 
+def _environments(scenario: Scenario) -> Iterator[Mistake]:
+    for spec in scenario.environments:
+        key: Key = ("environments", spec.name)
+        if not is_name(spec.name):
+            yield key, f"{spec.name!r} cannot be an environment's name.", f"Use {NAME_RULE}."
+        for more, what, next_step in environment_mistakes(spec):
+            yield (*key, *more), what, next_step
+
+
+def _releases(scenario: Scenario) -> Iterator[Mistake]:
+    for spec in scenario.releases:
+        key: Key = ("releases", spec.name)
+        if not is_name(spec.name):
+            yield key, f"{spec.name!r} cannot be a release's name.", f"Use {NAME_RULE}."
+        for more, what, next_step in release_mistakes(spec):
+            yield (*key, *more), what, next_step
+        yield from _environment_named(scenario, key, spec.environment)
+        yield from _env(scenario, (*key, "env"), spec.env)
+        for part in ("command", "resume_command"):
+            yield from _command(scenario, (*key, part), getattr(spec, part), {**scenario.worker.env, **spec.env})
+
+
+def _environment_named(scenario: Scenario, key: Key, name: str | None) -> Iterator[Mistake]:
+    names = [spec.name for spec in scenario.environments]
+    if name is not None and name not in names:
+        yield (
+            (*key, "environment"),
+            f"There is no environment {name!r}; {did_you_mean(name, names)}.",
+            f"Name one of this scenario's, or write [environments.{name}].",
+        )
+
+
 def _worker(scenario: Scenario) -> Iterator[Mistake]:
     worker = scenario.worker
+    yield from _environment_named(scenario, ("worker",), worker.environment)
     directory = worker.directory
     if directory is not None and not directory.is_dir():
         yield (
@@ -65,25 +111,25 @@ def _worker(scenario: Scenario) -> Iterator[Mistake]:
         yield from _command(scenario, ("worker", key), getattr(worker, key), worker.env)
     yield from _env(scenario, ("worker", "env"), worker.env)
     if worker.in_doubt_when is not None:
-        try:
-            re.compile(worker.in_doubt_when)
-        except re.error as error:
-            yield (
-                ("worker", "in_doubt_when"),
-                f"{worker.in_doubt_when!r} is not a regular expression: {error}.",
-                "Write one that Python's re module reads; in TOML, single quotes keep backslashes.",
-            )
+        yield from _pattern(("worker", "in_doubt_when"), worker.in_doubt_when)
+    for place, expression in enumerate(worker.mask):
+        yield from _pattern(("worker", "mask", place), expression)
 
 
 def _command(
-    scenario: Scenario, key: Key, command: tuple[str, ...] | None, env: Mapping[str, str]
+    scenario: Scenario,
+    key: Key,
+    command: tuple[str, ...] | None,
+    env: Mapping[str, str],
+    directory: Path | None = None,
 ) -> Iterator[Mistake]:
     if command is None:
         return
     for word in command:
-        if mistake := placeholder_mistake(word, (target.name for target in scenario.targets)):
-            yield key, f"{mistake}.", "Write {NAME.url}, {NAME.host} or {NAME.port} of a target of this scenario."
-    directory = scenario.worker.directory or Path.cwd()
+        yield from _placeholders(scenario, key, word)
+    if key[0] != "services" and _comes_with_environment(scenario, command[0]):
+        return
+    directory = directory or scenario.worker.directory or Path.cwd()
     if mistake := program_mistake(command, directory, dict(env)):
         yield (
             key,
@@ -92,16 +138,87 @@ def _command(
         )
 
 
+def _comes_with_environment(scenario: Scenario, program: str) -> bool:
+    """Whether it shows only once the environments are made that there is such a program."""
+    return bool(scenario.environments) and os.sep not in program
+
+
 def _env(scenario: Scenario, key: Key, env: Mapping[str, str]) -> Iterator[Mistake]:
     for name, value in env.items():
         if not name or "=" in name or "\0" in name + value:
             yield (*key, name), f"{name!r} cannot be set in an environment.", "Rename the variable."
-        elif mistake := placeholder_mistake(value, (target.name for target in scenario.targets)):
-            yield (
-                (*key, name),
-                f"{mistake}.",
-                "Write {NAME.url}, {NAME.host} or {NAME.port} of a target of this scenario.",
-            )
+        else:
+            yield from _placeholders(scenario, (*key, name), value)
+
+
+def _placeholders(scenario: Scenario, key: Key, text: str) -> Iterator[Mistake]:
+    services = {"worker": ("port",), **{service.name: service.parts for service in scenario.services}}
+    if mistake := placeholder_mistake(text, (target.name for target in scenario.targets), services):
+        yield (
+            key,
+            f"{mistake}.",
+            (
+                "Write {NAME.url}, {NAME.mcp}, {NAME.host} or {NAME.port} of a target of this scenario, or what its "
+                "services have."
+            ),
+        )
+
+
+def _beside(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield what is wrong with services, with the client, and with what is prepared."""
+    for service in scenario.services:
+        key: Key = ("services", service.name)
+        if not is_name(service.name) or "." in service.name or service.name in ("worker", "cell"):
+            yield key, f"{service.name!r} cannot be a service's name.", f"Use {NAME_RULE}, without a dot."
+        if service.name in [target.name for target in scenario.targets]:
+            yield key, f"A target and a service are both called {service.name!r}.", "Rename one."
+        for name, what, next_step in service_mistakes(service):
+            yield (*key, *name.split(".")), what, next_step
+        for part in ("command", "reset", "digest"):
+            yield from _command(scenario, (*key, part), getattr(service, part), service.env, Path.cwd())
+        yield from _command(scenario, (*key, "ready_when", "command"), service.ready.command, service.env, Path.cwd())
+        if service.ready.log is not None:
+            yield from _pattern((*key, "ready_when", "log"), service.ready.log)
+        yield from _env(scenario, (*key, "env"), service.env)
+    for place, command in enumerate(scenario.prepare):
+        yield from _command(scenario, ("prepare", "commands", place), command, scenario.worker.env)
+    client = scenario.client
+    if client is not None:
+        env = {**scenario.worker.env, **client.env}
+        yield from _command(scenario, ("client", "command"), client.command, env)
+        yield from _env(scenario, ("client", "env"), client.env)
+        if client.ready is not None:
+            yield from _command(scenario, ("client", "ready_when", "command"), client.ready.command, env)
+            if client.ready.log is not None:
+                yield from _pattern(("client", "ready_when", "log"), client.ready.log)
+
+
+def _engine(scenario: Scenario) -> Iterator[Mistake]:
+    engine = scenario.engine
+    if engine is None:
+        return
+    for key, what, next_step in engine_mistakes(engine):
+        yield ("engine", key), what, next_step
+    for key in ("store", "address"):
+        if text := getattr(engine, key):
+            yield from _placeholders(scenario, ("engine", key), text)
+
+
+def _faults(scenario: Scenario, key: Key, manners: tuple[Manner, ...]) -> Iterator[Mistake]:
+    for place, manner in enumerate(manners):
+        if mistake := fault_mistake(scenario, manner):
+            yield (*key, place), *mistake
+
+
+def _pattern(key: Key, text: str) -> Iterator[Mistake]:
+    try:
+        re.compile(text)
+    except re.error as error:
+        yield (
+            key,
+            f"{text!r} is not a regular expression: {error}.",
+            "Write one that Python's re module reads; in TOML, single quotes keep backslashes.",
+        )
 
 
 def _targets(scenario: Scenario) -> Iterator[Mistake]:
@@ -109,6 +226,7 @@ def _targets(scenario: Scenario) -> Iterator[Mistake]:
         key: Key = ("targets", target.name)
         if not is_name(target.name) or "." in target.name:
             yield key, f"{target.name!r} cannot be a target's name.", f"Use {NAME_RULE}, without a dot."
+        yield from upstream_mistakes(target, key)
         try:
             mistake = profile_mistake(target.profile)
         except AckgapError as error:
@@ -121,18 +239,24 @@ def _axis(scenario: Scenario, axis: Axis) -> Iterator[Mistake]:
     key: Key = ("axes", axis.name)
     if not is_name(axis.name):
         yield key, f"{axis.name!r} cannot be an axis' name.", f"Use {NAME_RULE}."
+    if axis.name == "fault":
+        yield key, "What is done at a crash point is called 'fault' in reports.", "Give the axis another name."
     for value in axis.values:
         value_key: Key = (*key, "values", value.name)
         if not is_name(value.name):
             yield value_key, f"{value.name!r} cannot be a value's name.", f"Use {NAME_RULE}."
         yield from _env(scenario, (*value_key, "env"), value.env)
+        yield from _environment_named(scenario, value_key, value.environment)
         for part in ("command", "resume_command"):
             yield from _command(scenario, (*value_key, part), getattr(value, part), scenario.worker.env)
         names = [target.name for target in scenario.targets]
-        for target in value.protections:
+        for key_name, target in (
+            *(("protections", target) for target in value.protections),
+            *(("settings", target) for target in value.settings),
+        ):
             if target not in names:
                 yield (
-                    (*value_key, "protections", target),
+                    (*value_key, key_name, target),
                     f"There is no target {target!r}; {did_you_mean(target, names)}.",
                     "Name a target of this scenario.",
                 )
@@ -195,8 +319,9 @@ def _checks(scenario: Scenario) -> Iterator[Mistake]:
 def _slice(scenario: Scenario, part: Slice) -> Iterator[Mistake]:
     axes = {axis.name: [value.name for value in axis.values] for axis in scenario.axes}
     key: Key = ("slices", part.name)
-    if not part.variants and not part.points:
-        yield key, f"The slice {part.name!r} is the whole matrix.", "Give it variants, points, or both."
+    if not (part.variants or part.points or part.faults or part.depth > 1 or part.orders):
+        yield key, f"The slice {part.name!r} is the whole matrix.", "Give it variants, points, faults, depth or orders."
+    yield from _faults(scenario, (*key, "faults"), part.faults)
     for place, partial in enumerate(part.variants):
         for axis, values in partial.items():
             if axis not in axes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from ackgap import content
 from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
-from ackgap.scenario.words import did_you_mean
 
 __all__ = ["find_scenario", "is_shipped", "profile_mistake", "shipped_scenarios"]
 
@@ -53,12 +54,21 @@ def find_scenario(text: str) -> Path:
     if folder := shipped.get(text.strip("/")):
         return folder / _FILE
     reason = f"The folder {text!r} has no {_FILE}" if path.is_dir() else f"There is no scenario {text!r}"
-    top = [name for name in shipped if "/" not in name]
     raise UsageInvalid(
-        f"{reason}; {did_you_mean(text, top or shipped)}.",
+        f"{reason}; {_nearest(text, shipped)}.",
         where="SCENARIO",
         next_step="Give the path of a scenario.toml or of its folder, or the name of a shipped one (`ackgap list`).",
     )
+
+
+def _nearest(text: str, shipped: Mapping[str, Path]) -> str:
+    """Return advice: the shipped name that is near, or that ends like the text, and the names of the first level."""
+    last = {name.rpartition("/")[2]: name for name in shipped}
+    near = get_close_matches(text, shipped, n=1) or [last[end] for end in get_close_matches(text, last, n=1)]
+    top = [name for name in shipped if "/" not in name]
+    groups = sorted({f"{name.partition('/')[0]}/..." for name in shipped if "/" in name})
+    advice = f"did you mean {near[0]!r}? " if near else ""
+    return f"{advice}allowed: {', '.join([*top, *groups]) or 'nothing'}"
 
 
 def profile_mistake(profile: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +65,11 @@ def scenario_from_flags(
     Raises:
         UsageInvalid: Names the option that is wrong.
     """
+    lists = {"--target": targets, "--env": env, "--state": state, "--allow-host": allow_hosts, "--read": reads}
+    commands = {"--worker": worker, "--resume-command": resume_command, "--reset": reset}
+    commands |= {"--finished-when": finished_when, "--in-doubt-when": in_doubt_when}
+    _refuse_nul({**lists, "--expect": expects, "--protection": protections})
+    _refuse_nul({option: [text] for option, text in commands.items()})
     home = (directory or Path.cwd()).absolute()
     command = _command(worker, "--worker")
     inside, outside = _states(state, home)
@@ -91,6 +96,17 @@ def scenario_from_flags(
     for mistake in mistakes_of(scenario):
         raise _usage(mistake)
     return scenario
+
+
+def _refuse_nul(texts: Mapping[str, Sequence[str | None]]) -> None:
+    for option, values in texts.items():
+        for text in values:
+            if text is not None and "\0" in text:
+                raise UsageInvalid(
+                    f"{text!r} has a NUL character, which no command, variable or path can have.",
+                    where=option,
+                    next_step="Leave it out.",
+                )
 
 
 def name_of_command(command: Sequence[str]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 import types
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,9 +10,13 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from ackgap.errors import ScenarioInvalid
+from ackgap.files import FileUnfit, read_toml
 from ackgap.model.expectation import ApprovalRule, OrderRule, Proof
+from ackgap.model.manner import Manner
 from ackgap.scenario.check import check_scenario
 from ackgap.scenario.discover import is_shipped
+from ackgap.scenario.engine import EngineSpec
+from ackgap.scenario.parts import client_of, environment_of, release_of, service_of, target_of, worker_of
 from ackgap.scenario.scenario import (
     Axis,
     AxisValue,
@@ -23,10 +25,8 @@ from ackgap.scenario.scenario import (
     Limits,
     Scenario,
     Slice,
-    TargetSpec,
-    WorkerSpec,
 )
-from ackgap.scenario.schema import ScenarioFile, TargetFile, ValueFile, WorkerFile
+from ackgap.scenario.schema import ScenarioFile, ValueFile
 from ackgap.scenario.words import did_you_mean, dotted, with_python
 
 __all__ = ["SCENARIO_FILE", "load_scenario"]
@@ -59,42 +59,50 @@ def load_scenario(path: Path) -> Scenario:
 
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
-        text = file.read_text(encoding="utf-8")
+        return read_toml(file)
     except FileNotFoundError:
         raise ScenarioInvalid(
             "There is no scenario here.",
             where=str(file),
             next_step=f"Give a {SCENARIO_FILE} or its folder; `ackgap list` shows the shipped ones.",
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ScenarioInvalid(
-            f"The scenario cannot be read: {error}.", where=str(file), next_step="Make it a readable UTF-8 file."
+            f"The scenario cannot be read: {error.strerror or error}.",
+            where=str(file),
+            next_step="Make it a readable UTF-8 file.",
         ) from None
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"at line (\d+), column (\d+)", str(error))
-        where = f"{file}, line {place[1]}, column {place[2]}" if place else f"{file}, at the end"
-        reason = str(error).partition(" (at ")[0]
-        raise ScenarioInvalid(f"This is not TOML: {reason}.", where=where, next_step="Correct that line.") from None
+    except FileUnfit as error:
+        raise ScenarioInvalid(
+            f"The scenario {error}.", where=error.where(file), next_step="Correct that place."
+        ) from None
 
 
 def _scenario(written: ScenarioFile, file: Path) -> Scenario:
     folder = file.parent.absolute()
     own_python = is_shipped(file)
+    # Which interpreter a plain `python` is depends on the variant where there are environments.
+    settled = None if written.environments else own_python
     return Scenario(
         name=written.name,
         title=written.title,
         about=written.about,
-        worker=_worker(written.worker, folder, own_python=own_python),
-        targets=tuple(_target(name, target, folder) for name, target in written.targets.items()),
+        worker=worker_of(written.worker, folder, own_python=settled),
+        targets=tuple(target_of(name, target, folder) for name, target in written.targets.items()),
+        services=tuple(service_of(name, service, own_python=own_python) for name, service in written.services.items()),
+        prepare=tuple(
+            with_python(command, own_python=settled)
+            for command in (written.prepare.commands if written.prepare else ())
+        ),
+        client=client_of(written.client, own_python=settled) if written.client else None,
+        engine=EngineSpec(**written.engine.model_dump()) if written.engine else None,
         axes=tuple(
             Axis(
                 name=name,
                 title=axis.title or name,
                 about=axis.about,
                 values=tuple(
-                    _axis_value(name, value_name, value, own_python=own_python)
+                    _axis_value(name, value_name, value, own_python=settled)
                     for value_name, value in axis.values.items()
                 ),
             )
@@ -113,54 +121,30 @@ def _scenario(written: ScenarioFile, file: Path) -> Scenario:
         ),
         orders=tuple(OrderRule(before=rule.before, after=rule.after) for rule in written.order),
         checks=tuple(
-            CheckSpec(name=check.name, command=with_python(check.command, own_python=own_python), verdict=check.verdict)
+            CheckSpec(name=check.name, command=with_python(check.command, own_python=settled), verdict=check.verdict)
             for check in written.checks
         ),
         limits=Limits(**written.limits.model_dump(exclude_none=True)),
         slices=tuple(
-            Slice(name=name, variants=tuple(dict(partial) for partial in part.variants), points=tuple(part.points))
+            Slice(
+                name=name,
+                variants=tuple(dict(partial) for partial in part.variants),
+                points=tuple(part.points),
+                faults=tuple(map(Manner.parse, part.faults)),
+                depth=part.depth,
+                orders=part.orders,
+            )
             for name, part in written.slices.items()
         ),
+        faults=tuple(map(Manner.parse, written.faults)),
+        environments=tuple(environment_of(name, table, folder) for name, table in written.environments.items()),
+        releases=tuple(release_of(name, table, folder, own_python=settled) for name, table in written.releases.items()),
+        own_python=own_python,
         source=str(file),
     )
 
 
-def _worker(written: WorkerFile, folder: Path, *, own_python: bool) -> WorkerSpec:
-    def command(words: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if words is None else with_python(words, own_python=own_python)
-
-    return WorkerSpec(
-        command=with_python(written.command, own_python=own_python),
-        resume_command=command(written.resume_command),
-        directory=folder / Path(written.directory).expanduser(),
-        env=dict(written.env),
-        store=tuple(written.store),
-        external_state=tuple(folder / Path(path).expanduser() for path in written.external_state),
-        reset=command(written.reset),
-        finished_when=command(written.finished_when),
-        in_doubt_when=written.in_doubt_when,
-        allow_hosts=tuple(written.allow_hosts),
-        allow_write=tuple(str(Path(path).expanduser()) for path in written.allow_write),
-        python_injector=written.python_injector,
-        requires=tuple(written.requires),
-        requires_hint=written.requires_hint,
-    )
-
-
-def _target(name: str, written: TargetFile, folder: Path) -> TargetSpec:
-    profile = written.profile
-    if profile.endswith(".toml"):  # a file of the user's own, beside the scenario
-        profile = str(folder / Path(profile).expanduser())
-    return TargetSpec(
-        name=name,
-        profile=profile,
-        protection=written.protection,
-        reads=tuple(written.reads),
-        settings=dict(written.settings),
-    )
-
-
-def _axis_value(axis: str, name: str, written: ValueFile, *, own_python: bool) -> AxisValue:
+def _axis_value(axis: str, name: str, written: ValueFile, *, own_python: bool | None) -> AxisValue:
     return AxisValue(
         name=name,
         about=written.about,
@@ -168,6 +152,8 @@ def _axis_value(axis: str, name: str, written: ValueFile, *, own_python: bool) -
         command=written.command and with_python(written.command, own_python=own_python),
         resume_command=written.resume_command and with_python(written.resume_command, own_python=own_python),
         protections=dict(written.protections),
+        settings={target: dict(settings) for target, settings in written.settings.items()},
+        environment=written.environment,
         proofs=tuple(Proof(axis=axis, value=name, **proof.model_dump()) for proof in written.proofs),
         hold_proof=HoldProof(**written.hold_proof.model_dump()) if written.hold_proof else None,
     )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ackgap.model.event import Json
 from ackgap.model.expectation import ApprovalRule, OrderRule, Proof
+from ackgap.model.manner import Manner
 from ackgap.model.matrix import Variant
+from ackgap.scenario.engine import EngineSpec
+from ackgap.scenario.environment import EnvironmentSpec
+from ackgap.scenario.release import ReleaseSpec
+from ackgap.scenario.services import ClientSpec, ServiceSpec
+from ackgap.scenario.words import PYTHONS, with_python
 
 __all__ = ["Axis", "AxisValue", "CheckSpec", "HoldProof", "Limits", "Scenario", "Slice", "TargetSpec", "WorkerSpec"]
 
@@ -19,8 +26,8 @@ class WorkerSpec:
     """The user's process and what surrounds it.
 
     Attributes:
-        command: Argument vector of the first life. `{NAME.url}`, `{NAME.host}` and `{NAME.port}` of a target are
-            filled in here and in `env`.
+        command: Argument vector of the first life. `{NAME.url}`, `{NAME.mcp}`, `{NAME.host}` and `{NAME.port}` of a
+            target are filled in here and in `env`.
         resume_command: Argument vector of later lives; the same command again where it is None.
         directory: Copied into each cell, where the worker runs; None runs it in an empty directory.
         env: Added to ackgap's own environment.
@@ -31,9 +38,12 @@ class WorkerSpec:
         in_doubt_when: Regular expression over what the worker prints; a match means that it surfaced its doubt.
         allow_hosts: Hosts that it may reach although they are not this machine.
         allow_write: Globs of absolute paths outside the cell that it may write without being refused.
+        mask: Regular expressions over what the store says: what they match is another in each run, and is left out
+            where runs are compared.
         python_injector: Put the injector on the path of Python workers.
         requires: Python modules that the worker's interpreter must be able to import.
         requires_hint: How to get them.
+        environment: Name of the environment that its commands run in; none where it is None.
     """
 
     command: tuple[str, ...]
@@ -47,9 +57,11 @@ class WorkerSpec:
     in_doubt_when: str | None = None
     allow_hosts: tuple[str, ...] = ()
     allow_write: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
     python_injector: bool = True
     requires: tuple[str, ...] = ()
     requires_hint: str = ""
+    environment: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +74,12 @@ class TargetSpec:
         protection: Name of one of the profile's protections; None takes the profile's default.
         reads: Globs of operations that are reads although the profile says otherwise.
         settings: What the profile lets a scenario set: scripted answers, prices, ...
+        upstream: Base URL of a real service that decides in the profile's place.
+        upstream_limit_s: Real seconds for one answer of it.
+        replay: Recording that answers in the place of profile and upstream.
+        replay_match: `exact`: only requests that were recorded; `path`: others are given the answer to the
+            how-manieth request of their operation.
+        record: File that the upstream's answers are recorded in.
     """
 
     name: str
@@ -69,6 +87,16 @@ class TargetSpec:
     protection: str | None = None
     reads: tuple[str, ...] = ()
     settings: Mapping[str, Json] = field(default_factory=dict)
+    upstream: str | None = None
+    upstream_limit_s: float = 60.0
+    replay: Path | None = None
+    replay_match: str = "exact"
+    record: Path | None = None
+
+    @property
+    def upstream_host(self) -> str:
+        """The host that requests go on to; empty where there is none."""
+        return "" if self.upstream is None else urlsplit(self.upstream).hostname or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +110,8 @@ class AxisValue:
         command: Replaces the worker's command.
         resume_command: Replaces the worker's resume command.
         protections: Protection by target name.
+        settings: Settings of profiles by target name, over those of the target.
+        environment: Replaces the worker's environment.
         proofs: How it shows from outside that it took effect.
     """
 
@@ -91,6 +121,8 @@ class AxisValue:
     command: tuple[str, ...] | None = None
     resume_command: tuple[str, ...] | None = None
     protections: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    environment: str | None = None
     proofs: tuple[Proof, ...] = ()
     hold_proof: HoldProof | None = None
 
@@ -173,11 +205,17 @@ class Slice:
     Attributes:
         variants: Partial variants; a variant belongs to the slice if it agrees with one of them.
         points: Globs over crash points.
+        faults: What is done at each of them; the scenario's where there is none.
+        depth: How many lives are struck at most, one recovery after the other.
+        orders: Durable writes that run beside each other land in the other order as well.
     """
 
     name: str
+    faults: tuple[Manner, ...] = ()
     variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     points: tuple[str, ...] = ()
+    depth: int = 1
+    orders: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +234,38 @@ class Scenario:
     checks: tuple[CheckSpec, ...] = ()
     limits: Limits = field(default_factory=Limits)
     slices: tuple[Slice, ...] = ()
+    faults: tuple[Manner, ...] = ()
+    """What is done at each crash point; killing, where there is none."""
+    services: tuple[ServiceSpec, ...] = ()
+    """Servers beside the worker, started by ackgap; no fault strikes them."""
+    prepare: tuple[tuple[str, ...], ...] = ()
+    """Commands that make durable state before the first life of every cell."""
+    engine: EngineSpec | None = None
+    """What the worker is built on, where ackgap is to ask it about the work."""
+    client: ClientSpec | None = None
+    """What starts the work and waits for it, where the worker is a server."""
+    environments: tuple[EnvironmentSpec, ...] = ()
+    """Virtual environments that variants can name, so that each has versions of its own."""
+    releases: tuple[ReleaseSpec, ...] = ()
+    """Other versions of the worker's code, which a fault can name for the lives after it."""
+    own_python: bool = False
+    """What a plain `python` means in a variant without an environment: ackgap's interpreter, not the one on PATH."""
     source: str = ""
     """Path of its file, or the command line that made it; for messages and replays."""
+
+    @property
+    def hurries(self) -> bool:
+        """Whether what the engine waits for is shortened."""
+        return self.engine is not None and self.engine.hurry
+
+    @property
+    def worker_hosts(self) -> tuple[str, ...]:
+        """The hosts that the worker itself may reach.
+
+        Not those that only stand behind a target: what it sent there past the target would not be counted.
+        """
+        behind = {target.upstream_host for target in self.targets}
+        return tuple(host for host in self.worker.allow_hosts if host not in behind)
 
     def variants(self) -> Iterator[Variant]:
         """Yield every combination of the axes, in the order in which they are written."""
@@ -216,6 +284,45 @@ class Scenario:
         if set(chosen) != {axis.name for axis in self.axes}:
             raise KeyError(str(variant))
         return tuple(axis.value(chosen[axis.name]) for axis in self.axes)
+
+    def targets_of(self, variant: Variant) -> tuple[TargetSpec, ...]:
+        """Return the targets as a variant has them: later axes overrule earlier ones.
+
+        Raises:
+            KeyError: The variant names an axis or value that the scenario does not have.
+        """
+        chosen = list(self.targets)
+        for value in self.values_of(variant):
+            chosen = [
+                replace(
+                    target,
+                    protection=value.protections.get(target.name, target.protection),
+                    settings={**target.settings, **value.settings.get(target.name, {})},
+                )
+                for target in chosen
+            ]
+        return tuple(chosen)
+
+    def environment_of(self, variant: Variant) -> EnvironmentSpec | None:
+        """Return the environment of a variant: later axes overrule earlier ones, and those the worker's.
+
+        Raises:
+            KeyError: The variant names an axis or value that the scenario does not have.
+        """
+        name = self.worker.environment
+        for value in self.values_of(variant):
+            name = value.environment or name
+        return self.environment_named(name)
+
+    def environment_named(self, name: str | None) -> EnvironmentSpec | None:
+        """Return the environment of that name; None where there is none."""
+        return next((spec for spec in self.environments if spec.name == name), None)
+
+    def command_in(self, environment: EnvironmentSpec | None, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a command with the interpreter that a plain `python` at its beginning means in an environment."""
+        if environment is not None and command[0] in PYTHONS:
+            return (str(environment.interpreter), *command[1:])
+        return with_python(command, own_python=self.own_python)
 
     def slice(self, name: str) -> Slice:
         """Return the slice of that name.

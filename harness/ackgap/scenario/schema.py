@@ -9,18 +9,27 @@ from __future__ import annotations
 import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from ackgap.model.manner import Manner
 
 __all__ = [
     "ApprovedFile",
     "AxisFile",
     "CheckFile",
+    "ClientFile",
     "Command",
+    "EngineFile",
+    "EnvironmentFile",
     "HoldProofFile",
     "LimitsFile",
     "OrderFile",
+    "PrepareFile",
     "ProofFile",
+    "ReadyFile",
+    "ReleaseFile",
     "ScenarioFile",
+    "ServiceFile",
     "SliceFile",
     "TargetFile",
     "ValueFile",
@@ -56,8 +65,16 @@ def _one_or_more(raw: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _fault(text: str) -> str:
+    try:
+        return str(Manner.parse(text))
+    except ValueError as error:
+        raise ValueError(f"is no fault: {error}") from None
+
+
 Command = Annotated[tuple[str, ...], BeforeValidator(split_command)]
 Text = Annotated[str, StringConstraints(min_length=1)]
+FaultText = Annotated[str, AfterValidator(_fault)]
 OneOrMore = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
 
 
@@ -81,9 +98,30 @@ class WorkerFile(_Table):
     in_doubt_when: Text | None = None
     allow_hosts: list[Text] = Field(default_factory=list)
     allow_write: list[Text] = Field(default_factory=list)
+    mask: list[Text] = Field(default_factory=list)
     python_injector: bool = True
     requires: list[Text] = Field(default_factory=list)
     requires_hint: str = ""
+    environment: Text | None = None
+
+
+class EnvironmentFile(_Table):
+    """`[environments.NAME]`."""
+
+    about: str = ""
+    requirements: Annotated[list[Text], Field(min_length=1)]
+    python: Text | None = None
+
+
+class ReleaseFile(_Table):
+    """`[releases.NAME]`."""
+
+    about: str = ""
+    directory: Text | None = None
+    command: Command | None = None
+    resume_command: Command | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    environment: Text | None = None
 
 
 class TargetFile(_Table):
@@ -93,6 +131,59 @@ class TargetFile(_Table):
     protection: Text | None = None
     reads: list[Text] = Field(default_factory=list)
     settings: dict[str, Any] = Field(default_factory=dict)
+    upstream: Text | None = None
+    upstream_limit_s: Annotated[float, Field(gt=0, le=3_600)] = 60.0
+    replay: Text | None = None
+    replay_match: Literal["exact", "path"] = "exact"
+
+
+class ReadyFile(_Table):
+    """`ready_when` of a service or client: one of these."""
+
+    port: Literal[True] | None = None
+    command: Command | None = None
+    log: Text | None = None
+    limit_s: Annotated[float, Field(gt=0, le=3_600)] = 30.0
+
+
+class ServiceFile(_Table):
+    """`[services.NAME]`."""
+
+    kind: Literal["postgres", "redis", "temporal", "command"]
+    url: Text | None = None
+    command: Command | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    ready_when: ReadyFile = Field(default_factory=ReadyFile)
+    reset: Command | None = None
+    digest: Command | None = None
+
+
+class ClientFile(_Table):
+    """`[client]`."""
+
+    command: Command
+    env: dict[str, str] = Field(default_factory=dict)
+    ready_when: ReadyFile | None = None
+    grace_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
+
+
+class EngineFile(_Table):
+    """`[engine]`."""
+
+    kind: Literal["dbos", "temporal"]
+    store: Text | None = None
+    address: Text | None = None
+    namespace: Text = "default"
+    workflow: Text | None = None
+    hurry: bool = True
+    server: bool = False
+    patience_s: Annotated[float, Field(ge=0, le=3_600)] = 3.0
+
+
+class PrepareFile(_Table):
+    """`[prepare]`."""
+
+    commands: Annotated[list[Command], Field(min_length=1)]
 
 
 class ProofFile(_Table):
@@ -122,6 +213,8 @@ class ValueFile(_Table):
     command: Command | None = None
     resume_command: Command | None = None
     protections: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    environment: Text | None = None
     proofs: list[ProofFile] = Field(default_factory=list)
     hold_proof: HoldProofFile | None = None
 
@@ -175,6 +268,9 @@ class SliceFile(_Table):
 
     variants: list[dict[str, OneOrMore]] = Field(default_factory=list)
     points: list[Text] = Field(default_factory=list)
+    faults: list[FaultText] = Field(default_factory=list)
+    depth: Annotated[int, Field(ge=1, le=3)] = 1
+    orders: bool = False
 
 
 class ScenarioFile(_Table):
@@ -192,3 +288,10 @@ class ScenarioFile(_Table):
     checks: list[CheckFile] = Field(default_factory=list)
     limits: LimitsFile = Field(default_factory=LimitsFile)
     slices: dict[str, SliceFile] = Field(default_factory=dict)
+    faults: list[FaultText] = Field(default_factory=list)
+    services: dict[str, ServiceFile] = Field(default_factory=dict)
+    environments: dict[str, EnvironmentFile] = Field(default_factory=dict)
+    releases: dict[str, ReleaseFile] = Field(default_factory=dict)
+    prepare: PrepareFile | None = None
+    client: ClientFile | None = None
+    engine: EngineFile | None = None

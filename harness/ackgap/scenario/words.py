@@ -7,18 +7,28 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["NAME_RULE", "did_you_mean", "dotted", "is_name", "placeholder_mistake", "program_mistake", "with_python"]
+__all__ = [
+    "NAME_RULE",
+    "PYTHONS",
+    "did_you_mean",
+    "dotted",
+    "is_name",
+    "placeholder_mistake",
+    "program_mistake",
+    "with_python",
+]
 
+PYTHONS = frozenset({"python", "python3"})
+"""Programs that mean whatever interpreter is in force."""
 NAME_RULE = "letters, digits, '_', '-', '.' and '+' only, beginning with a letter or digit"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_.+-]+)\.([a-z]+)\}", re.ASCII)
-_ADDRESS_PARTS = ("url", "host", "port")
-_PYTHONS = frozenset({"python", "python3"})
+_ADDRESS_PARTS = ("url", "mcp", "host", "port")
 
 
 def dotted(location: Iterable[str | int]) -> str:
@@ -46,15 +56,20 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def with_python(command: tuple[str, ...], *, own_python: bool) -> tuple[str, ...]:
+def with_python(command: tuple[str, ...], *, own_python: bool | None) -> tuple[str, ...]:
     """Settle which interpreter a command that begins with `python` means.
 
-    `{python}` is always the interpreter that runs ackgap. A plain `python` or `python3` is that one for the scenarios
-    shipped with ackgap, since their extra is installed there. Everywhere else the user's PATH decides, and ackgap's
-    interpreter stands in only where PATH has none.
+    `{python}` is always the interpreter that runs ackgap, wherever it stands. A plain `python` or `python3` is that
+    one for the scenarios shipped with ackgap, since their extra is installed there. Everywhere else the user's PATH
+    decides, and ackgap's interpreter stands in only where PATH has none.
+
+    Args:
+        command: Argument vector.
+        own_python: Whether a plain one is ackgap's; None leaves it as it is, since that depends on the variant.
     """
+    command = tuple(sys.executable if word == "{python}" else word for word in command)
     program = command[0]
-    if program == "{python}" or (program in _PYTHONS and (own_python or shutil.which(program) is None)):
+    if own_python is not None and program in PYTHONS and (own_python or shutil.which(program) is None):
         return (sys.executable, *command[1:])
     return command
 
@@ -77,15 +92,24 @@ def program_mistake(command: tuple[str, ...], directory: Path, env: dict[str, st
     return ""
 
 
-def placeholder_mistake(text: str, targets: Iterable[str]) -> str:
+def placeholder_mistake(text: str, targets: Iterable[str], services: Mapping[str, Sequence[str]] | None = None) -> str:
     """Return what is wrong with the `{NAME.url}` placeholders in a text, or an empty string.
 
     Other braces, such as JSON in a variable, are the author's own.
+
+    Args:
+        text: Of a command or variable.
+        targets: Names of targets.
+        services: What can be filled in of each service.
     """
-    names = list(targets)
+    names, others = list(targets), services or {}
     for name, part in _PLACEHOLDER.findall(text):
+        if name in others and name not in names:
+            if part not in others[name]:
+                return f"{name!r} has no {part!r}; {did_you_mean(part, others[name])}"
+            continue
         if part in _ADDRESS_PARTS and name not in names:
-            return f"{{{name}.{part}}} names no target; {did_you_mean(name, names)}"
+            return f"{{{name}.{part}}} names no target; {did_you_mean(name, [*names, *others])}"
         if name in names and part not in _ADDRESS_PARTS:
             return f"a target has no {part!r}; {did_you_mean(part, _ADDRESS_PARTS)}"
     return ""

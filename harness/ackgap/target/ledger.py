@@ -17,9 +17,10 @@ from ackgap.model.event import (
     Note,
 )
 from ackgap.target.engine import Handled
-from ackgap.target.payload import STRING_LIMIT, safe
 from ackgap.target.ports import Recorder
-from ackgap.target.request import Request
+from ackgap.target.wire.headers import telling_headers
+from ackgap.target.wire.payload import safe, shortened
+from ackgap.target.wire.request import Request
 
 __all__ = ["Ledger", "Numbering"]
 
@@ -94,13 +95,14 @@ class Ledger:
             operation=operation,
             occurrence=occurrence,
             method=request.method,
-            path=request.path[:STRING_LIMIT],
+            path=shortened(request.path),
             effectful=effectful,
             paid=paid,
-            key=key if key is None else key[:STRING_LIMIT],
+            key=key if key is None else shortened(key),
             payload=safe(request.payload),
             payload_digest=request.digest,
             query=safe(dict(request.query)) or None,
+            headers=telling_headers(request.headers, key=key),
         )
         if event is None:
             return 0
@@ -131,18 +133,19 @@ class Ledger:
             object_id=handled.effect_object_id or "",
             identity=handled.identity,
             content=safe(request.payload),
-            key=key if key is None else key[:STRING_LIMIT],
+            collection=handled.made[0] if handled.made else "",
+            key=key if key is None else shortened(key),
             clock_s=clock_s,
         )
         if event is not None:
             self._effects.append(event)
 
-    def answered(self, attempt: int, handled: Handled) -> None:
-        """Write down that an answer was written to the connection."""
+    def answered(self, attempt: int, handled: Handled, *, status: int | None = None) -> None:
+        """Write down that an answer was written to the connection; `status` is that of another one in its place."""
         self._record(
             AttemptAnswered,
             attempt=attempt,
-            status=handled.answer.status,
+            status=handled.answer.status if status is None else status,
             decision=handled.decision,
             rule=handled.rule,
             object_id=handled.answer.object_id,
@@ -153,13 +156,18 @@ class Ledger:
         """Write down an answer to something that is no request to an operation."""
         self._record(AttemptAnswered, attempt=attempt, status=status, decision=decision, rule=rule)
 
-    def dropped(self, attempt: int, handled: Handled | None) -> None:
+    def dropped(self, attempt: int, handled: Handled | None, reason: str = "") -> None:
         """Write down that a connection was dropped without an answer, with what had been decided by then."""
         if handled is None:
-            self._record(AttemptDropped, attempt=attempt)
+            self._record(AttemptDropped, attempt=attempt, reason=reason)
         else:
             self._record(
-                AttemptDropped, attempt=attempt, decision=handled.decision, rule=handled.rule, cost=handled.cost
+                AttemptDropped,
+                attempt=attempt,
+                decision=handled.decision,
+                rule=handled.rule,
+                cost=handled.cost,
+                reason=reason,
             )
 
     def gave_up(self, attempt: int, incarnation: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from ackgap.model.boundary import Phase
 from ackgap.model.event import Event
+from ackgap.model.schedule import Fault
 
 __all__ = ["Gate", "OpenGate", "Recorder", "Severed"]
 
@@ -38,12 +39,25 @@ class Gate(Protocol):
         """
         ...
 
-    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str) -> int:
-        """Return the how-manieth call of that operation in that life an attempt belongs to, from 1."""
+    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str, peer_port: int = 0) -> int:
+        """Return the how-manieth call of that operation in that life an attempt belongs to, from 1.
+
+        Args:
+            incarnation: The life.
+            operation: `<target>.<operation>`.
+            method: Of the request as it was sent.
+            path: Likewise.
+            peer_port: Of the connection that it came over, on the worker's side; 0 where it is not known.
+        """
         ...
 
-    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> None:
+    async def reached(
+        self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int
+    ) -> Fault | None:
         """Announce that a request stands at `received` or `applied`; return when it may go on.
+
+        Returns:
+            What the target is to do to the call instead of going on as usual; None for nothing.
 
         Raises:
             Severed: The life is over.
@@ -61,10 +75,19 @@ class OpenGate:
         """Every connection belongs to the first life."""
         return 1
 
-    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str) -> int:  # noqa: ARG002
+    def occurrence_of(self, incarnation: int, operation: str, method: str, path: str, peer_port: int = 0) -> int:  # noqa: ARG002
         """Count attempts."""
         self._counts[operation] = self._counts.get(operation, 0) + 1
         return self._counts[operation]
 
-    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> None:
+    async def reached(
+        self,
+        *,
+        incarnation: int,  # noqa: ARG002
+        name: str,  # noqa: ARG002
+        occurrence: int,  # noqa: ARG002
+        phase: Phase,  # noqa: ARG002
+        attempt: int,  # noqa: ARG002
+    ) -> Fault | None:
         """Go on."""
+        return None

@@ -12,12 +12,17 @@ from typing import Any
 from ackgap.errors import HarnessFailed
 from ackgap.model.event import Json
 from ackgap.target.clock import VirtualClock
-from ackgap.target.connection import Connection, RawRequest, read_now, reset
 from ackgap.target.engine import Engine
 from ackgap.target.exchange import Cell, Exchange
 from ackgap.target.ledger import Ledger, Numbering
+from ackgap.target.mcp.server import speaks_mcp
 from ackgap.target.ports import Gate, Recorder
-from ackgap.target.profile import Profile, chosen_protection, chosen_settings, plain_path
+from ackgap.target.profiles.facts import chosen_protection, chosen_settings
+from ackgap.target.profiles.profile import AMBIGUOUS, Profile
+from ackgap.target.upstream.interposer import Interposer
+from ackgap.target.wire.answer import Answer
+from ackgap.target.wire.connection import Connection, RawRequest, read_now, reset
+from ackgap.target.wire.paths import plain_path
 
 __all__ = ["Numbering", "TargetService"]
 
@@ -61,7 +66,8 @@ class TargetService:
             HarnessFailed: The port is not to be had.
         """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # The protocol by name: asyncio spares an answer the wait for more (TCP_NODELAY) only where it knows it.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((self.host, self.port))
@@ -91,6 +97,7 @@ class TargetService:
         clock: VirtualClock,
         drift: int,
         numbers: Numbering,
+        interposer: Interposer | None = None,
     ) -> None:
         """Begin a cell with fresh state. Connections of an earlier one are dropped and can record nothing more.
 
@@ -104,6 +111,7 @@ class TargetService:
             clock: Virtual time.
             drift: Shifts the wording of scripted models.
             numbers: Numbers attempts and effects over all targets of the cell.
+            interposer: Asks a real service, or what was recorded of it, in the profile's place.
 
         Raises:
             ScenarioInvalid: The profile has no such protection or setting.
@@ -118,7 +126,9 @@ class TargetService:
             drift=drift,
         )
         self._end_cell()
-        self._cell = Cell(engine=engine, ledger=Ledger(self.name, recorder, numbers), gate=gate, clock=clock)
+        self._cell = Cell(
+            engine=engine, ledger=Ledger(self.name, recorder, numbers), gate=gate, clock=clock, interposer=interposer
+        )
 
     def operation_name(self, method: str, path: str) -> str:
         """Return the name that a request has in the present cell, for whoever sees it before it is sent.
@@ -131,14 +141,24 @@ class TargetService:
         return self._cell.engine.profile.operation_name(self.name, method, path)
 
     def boundary_name(self, method: str, request_target: str) -> str | None:
-        """Return the name of the boundary that a request is, None where nothing changes or costs money."""
+        """Return the name of the boundary that a request line announces.
+
+        None where nothing changes or costs money, `AMBIGUOUS` where the address serves several operations of which
+        some do: the request will tell once it is here.
+        """
         if self._cell is None:
             return None
         engine = self._cell.engine
-        match = engine.profile.match(method.upper(), plain_path(request_target))
-        if match is None or not (match.operation.paid or engine.is_effectful(match.operation)):
+        if speaks_mcp(engine.profile, method.upper(), request_target):
+            changes = any(each.paid or engine.is_effectful(each) for each in engine.profile.operations)
+            return AMBIGUOUS if changes and method.upper() == "POST" else None
+        found = engine.profile.candidates(method.upper(), plain_path(request_target))
+        stops = [match.operation for match in found if match.operation.paid or engine.is_effectful(match.operation)]
+        if not stops:
             return None
-        return f"{self.name}.{match.operation.name}"
+        if any(match.operation.match for match in found):
+            return AMBIGUOUS
+        return f"{self.name}.{stops[0].name}"
 
     def expect_death(self, incarnation: int) -> None:
         """Tell it, just before the kill, that connections of that life which end from now on end by its death.
@@ -148,6 +168,23 @@ class TargetService:
         """
         if self._cell is not None:
             self._cell.expect_death(incarnation)
+
+    def expect_leaving(self, incarnation: int) -> None:
+        """Tell it that a fault has struck one of a life's calls: what the life does to others is its answer to that."""
+        if self._cell is not None:
+            self._cell.leaving.add(incarnation)
+
+    def finish_what_is_applied(self, incarnation: int) -> None:
+        """Finish the attempts of a life that is about to be stopped: a service does not wait for its client's ears."""
+        if self._cell is not None:
+            for exchange in tuple(self._cell.exchanges):
+                if exchange.connection.incarnation == incarnation:
+                    exchange.finish()
+
+    def fall_behind(self, seconds: float) -> None:
+        """From now on lookups do not see objects that are younger than so many virtual seconds."""
+        if self._cell is not None:
+            self._cell.engine.stale_s = seconds
 
     async def drain(self, incarnation: int) -> None:
         """Drop every connection of a life that is dead, and record what it had sent and nobody has read.
@@ -163,8 +200,10 @@ class TargetService:
         mine = [connection for connection in cell.connections if connection.incarnation == incarnation]
         for connection in mine:
             connection.sever()
+        # What has gone on to a real service comes back, and its effect is still counted.
+        upstream_s = cell.interposer.limit_s if cell.interposer is not None else 0.0
         with suppress(TimeoutError):
-            async with asyncio.timeout(_DRAIN_LIMIT_S):
+            async with asyncio.timeout(_DRAIN_LIMIT_S + upstream_s):
                 for connection in mine:
                     await connection.finished()
         for byte_count, complete in cell.remnants.pop(incarnation, ()):
@@ -282,7 +321,11 @@ class _Owner:
 
     def exchange(self, connection: Connection, raw: RawRequest) -> Coroutine[Any, Any, None]:
         try:
-            return Exchange(self._cell, connection, raw).run()
+            mcp = self._cell.mcp
+            opened = mcp.open(raw) if mcp.serves(raw) else None
+            if isinstance(opened, Answer):
+                return _say(connection, opened)
+            return Exchange(self._cell, connection, raw, opened).run()
         except Exception:
             # A mistake of ours must not pass for a crash of the worker, nor take other connections along.
             self._cell.ledger.note("target_failed", traceback.format_exc(limit=8), connection.incarnation)
@@ -293,6 +336,12 @@ class _Owner:
 
     def left_unread(self, connection: Connection, byte_count: int, complete_request: bool) -> None:
         self._cell.remember_remnant(connection.incarnation, byte_count, complete_request)
+
+
+async def _say(connection: Connection, answer: Answer) -> None:
+    """Answer what is no attempt at anything: it leaves no trace in the ledger."""
+    if not connection.severed.is_set():
+        await connection.answer(answer)
 
 
 async def _sever(connection: Connection) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ackgap.model.event import Json
-from ackgap.target.protection import KeyRecord
+from ackgap.target.protection.keys import KeyRecord
 
 __all__ = ["State", "Stored"]
 
@@ -20,15 +20,15 @@ class Stored:
 
     Attributes:
         document: What the service shows of it, before fields that appear later.
-        natural_key: Digest of the values that it is about, empty where no rule asks.
         created_s: Virtual time.
+        natural_keys: Digests of the values that it is about, one for each rule that asks.
     """
 
     object_id: str
     collection: str
     document: Json
     created_s: float
-    natural_key: str = ""
+    natural_keys: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,20 +38,24 @@ class State:
     Attributes:
         objects: By collection, then id, in the order in which they were made.
         removed: Paths of objects that were deleted.
+        ended: When objects came to their end, in virtual seconds.
+        busy: Conditional writes that are being worked on: collection, id and a number of each.
         keys: Remembered idempotency keys, by scope and key.
         made: How many ids were given out, by prefix.
     """
 
     objects: dict[str, dict[str, Stored]] = field(default_factory=dict)
     removed: set[tuple[str, str]] = field(default_factory=set)
+    ended: dict[tuple[str, str], float] = field(default_factory=dict)
+    busy: set[tuple[str, str, int]] = field(default_factory=set)
     keys: dict[tuple[str, str], KeyRecord] = field(default_factory=dict)
     made: dict[str, int] = field(default_factory=dict)
 
-    def new_id(self, prefix: str) -> str:
-        """Return an id that was not given out before; the same in every run that makes the same objects."""
+    def next_number(self, prefix: str) -> int:
+        """Return a number that was not given out before; the same in every run that makes the same objects."""
         number = self.made.get(prefix, 0) + 1
         self.made[prefix] = number
-        return f"{prefix}{number:04d}"
+        return number
 
     def put(self, stored: Stored) -> None:
         """Keep an object, in the place of an earlier one with its id."""

@@ -24,6 +24,7 @@ class Config:
         scratch: Directories that may be written and hold nothing durable of their own.
         clock_offset_s: Seconds by which this life's wall clock is ahead of the machine's.
         guard_egress: Refuse connections to hosts that are not allowed, rather than only report them.
+        hurry: Have engines look more often for what they only wait for.
     """
 
     def __init__(self, document: Any = None) -> None:
@@ -35,6 +36,7 @@ class Config:
         self.scratch = tuple(os.path.abspath(str(directory)) for directory in values.get("scratch", ()))
         self.clock_offset_s = float(values.get("clock_offset_s", 0.0))
         self.guard_egress = bool(values.get("guard_egress", True))
+        self.hurry = bool(values.get("hurry", False))
 
     @classmethod
     def from_text(cls, text: str) -> Config:

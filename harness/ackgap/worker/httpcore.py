@@ -36,7 +36,7 @@ def hook_sync(module: Any, announcer: Announcer) -> None:
             if _has_no_body(request, response):
                 call.at("returned")
             else:
-                response.stream = _Body(response.stream, call)
+                response.stream = _Body(response.stream, call, _length(response))
                 call.at("answering")
         return response
 
@@ -62,7 +62,7 @@ def hook_async(module: Any, announcer: Announcer) -> None:
             if _has_no_body(request, response):
                 await call.at_async("returned")
             else:
-                response.stream = _AsyncBody(response.stream, call)
+                response.stream = _AsyncBody(response.stream, call, _length(response))
                 await call.at_async("answering")
         return response
 
@@ -99,32 +99,54 @@ def _has_no_body(request: Any, response: Any) -> bool:
     return any(name.lower() == b"content-length" and value.strip() == b"0" for name, value in response.headers)
 
 
-class _Body:
-    """The stream of a response's body, which announces `returned` at its end.
+def _length(response: Any) -> int | None:
+    """Return how long the body is said to be, None where that is not known beforehand."""
+    for name, value in response.headers:
+        if name.lower() == b"content-length" and value.strip().isdigit():
+            return int(value)
+    return None
 
-    A client of server-sent events may close the stream once it has read the event that ends it (`openai` does), so
-    that only the transfer's own end mark stays behind: the body has reached it all the same.
+
+class _Progress:
+    """How much of a body its reader has taken.
+
+    A client of server-sent events may close the stream once it has read the event that ends it (`openai` and `mcp`
+    do), so that nothing but the transfer's own end mark stays behind: the body has reached it all the same.
     """
 
-    def __init__(self, stream: Any, call: Call) -> None:
+    def __init__(self, length: int | None) -> None:
+        self._left = length
+        self._tail = b""
+
+    def saw(self, chunk: bytes) -> bytes:
+        self._tail = (self._tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+        if self._left is not None:
+            self._left -= len(chunk)
+        return chunk
+
+    @property
+    def is_whole(self) -> bool:
+        return self._left == 0 or self._tail.rstrip().endswith(_LAST_EVENT)
+
+
+class _Body:
+    """The stream of a response's body, which announces `returned` at its end."""
+
+    def __init__(self, stream: Any, call: Call, length: int | None) -> None:
         self._stream = stream
         self._call = call
-        self._tail = b""
+        self.progress = _Progress(length)
 
     def __iter__(self) -> Any:
         return _BodyIterator(iter(self._stream), self)
 
     def close(self) -> None:
         self._stream.close()
-        if self._tail.rstrip().endswith(_LAST_EVENT):
+        if self.progress.is_whole:
             self.ended()
 
     def ended(self) -> None:
         self._call.at("returned")
-
-    def saw(self, chunk: bytes) -> bytes:
-        self._tail = (self._tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
-        return chunk
 
 
 class _BodyIterator:
@@ -137,7 +159,7 @@ class _BodyIterator:
 
     def __next__(self) -> Any:
         try:
-            return self._body.saw(next(self._chunks))
+            return self._body.progress.saw(next(self._chunks))
         except StopIteration:
             self._body.ended()
             raise
@@ -149,25 +171,21 @@ class _BodyIterator:
 class _AsyncBody:
     """Likewise for coroutines."""
 
-    def __init__(self, stream: Any, call: Call) -> None:
+    def __init__(self, stream: Any, call: Call, length: int | None) -> None:
         self._stream = stream
         self._call = call
-        self._tail = b""
+        self.progress = _Progress(length)
 
     def __aiter__(self) -> Any:
         return _AsyncBodyIterator(self._stream.__aiter__(), self)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-        if self._tail.rstrip().endswith(_LAST_EVENT):
+        if self.progress.is_whole:
             await self.ended()
 
     async def ended(self) -> None:
         await self._call.at_async("returned")
-
-    def saw(self, chunk: bytes) -> bytes:
-        self._tail = (self._tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
-        return chunk
 
 
 class _AsyncBodyIterator:
@@ -182,7 +200,7 @@ class _AsyncBodyIterator:
 
     async def __anext__(self) -> Any:
         try:
-            return self._body.saw(await self._chunks.__anext__())
+            return self._body.progress.saw(await self._chunks.__anext__())
         except StopAsyncIteration:
             await self._body.ended()
             raise

@@ -57,9 +57,10 @@ function drawSheet(number, detail) {
   const parts = [
     tools(number),
     el("div", { class: "verdict" }, mark(kind, true), el("h2", { id: "sheet-title", tabindex: "-1" }, headlineOf(number))),
-    pointSentence(row),
+    pointSentence(row, number),
     variantLine(number),
     state.members.length > 1 ? memberList(number) : null,
+    ...factParts(number, detail),
     detail.broken ? el("p", { class: "bad" }, `The details of this cell cannot be read: ${detail.broken}`) : null,
   ];
   const place = el("div", { class: "story" });
@@ -68,7 +69,7 @@ function drawSheet(number, detail) {
   parts.push(...countParts(story, expectation, detail), ...ledgerParts(story, findings), ...againParts(number, detail, story));
   sheet.replaceChildren(...parts.filter(Boolean));
   if (detail.history.length) drawStory(place, story, verdict);
-  else place.append(el("p", { class: "point" }, "No history was kept for this cell."));
+  else place.append(el("p", { class: "point" }, specialOf(number).equal ? "This cell was not run; the lives are those of the other one." : "No history was kept for this cell."));
   say(`${cellId(number)}: ${verdict.words}`);
 }
 
@@ -84,10 +85,12 @@ function tools(number) {
     el("span", { class: "where", title: cellId(number) }, cellId(number)), button("Close", "Close (Esc)", close));
 }
 
-function pointSentence(row) {
+function pointSentence(row, number) {
   if (!row.phase) return el("p", { class: "point" }, "An undisturbed run: nobody killed the worker.");
-  if (!row.plain) return el("p", { class: "point" }, "Schedule: ", el("span", { class: "mono" }, row.label));
-  return el("p", { class: "point" }, "Killed at ", el("span", { class: "mono" }, `${row.name}#${row.occurrence}`), `, ${row.phase}: ${PHASES[row.phase]}.`);
+  const rail = D.rows[railOf(rowOf(number))];
+  if (!rail.plain) return el("p", { class: "point" }, "Schedule: ", el("span", { class: "mono" }, scheduleText(number)));
+  const [fault, ...then] = faultWords(number).split(", "), more = [...then, ...rowSteps(rowOf(number))].map((step) => `; ${step}`).join("");
+  return el("p", { class: "point" }, `${fault[0].toUpperCase()}${fault.slice(1)} at `, el("span", { class: "mono" }, `${rail.name}#${rail.occurrence}`), `, ${rail.phase}: ${PHASES[rail.phase]}${more}.`);
 }
 
 function variantLine(number) {
@@ -97,12 +100,16 @@ function variantLine(number) {
     D.axes[axis].values[value].about ? term(D.axes[axis].values[value].name, D.axes[axis].values[value].about) : D.axes[axis].values[value].name)));
 }
 
+const MOST_MEMBERS = 36;
 function memberList(number) {
   const folded = D.axes.map((_, axis) => axis).filter((axis) => !state.shown.has(D.axes[axis].name));
   const differ = folded.filter((axis) => new Set(state.members.map((member) => D.variants[variantOf(member)][axis])).size > 1);
-  return el("div", { class: "members" }, el("p", {}, "This column stands for several variants:"), state.members.map((member) => el("button", {
+  const rows = new Set(state.members.map(rowOf)).size > 1;
+  const named = (member) => [rows && (D.rows[rowOf(member)].at || rowSteps(rowOf(member)).at(-1) || D.rows[rowOf(member)].label), ...differ.map((axis) => D.axes[axis].values[D.variants[variantOf(member)][axis]].name)];
+  const shown = state.members.slice(0, MOST_MEMBERS);
+  return el("div", { class: "members" }, el("p", {}, rows ? `This stands for ${plural(state.members.length, "cell")}, the worst first:` : "This column stands for several variants:"), shown.map((member) => el("button", {
     type: "button", class: "chip", "aria-pressed": String(member === number), on: { click: () => open(member, state.members) },
-  }, mark(kindOf(member)), differ.map((axis) => D.axes[axis].values[D.variants[variantOf(member)][axis]].name).join(", "))));
+  }, mark(kindOf(member)), named(member).filter(Boolean).join(", "))), shown.length < state.members.length ? el("p", {}, `and ${state.members.length - shown.length} more; open the line to see them`) : null);
 }
 
 function drawStory(place, story, verdict) {
@@ -174,7 +181,9 @@ function countParts(story, expectation, detail) {
 }
 
 function money(amount, facts) {
-  return `${amount.toFixed(amount < 0.1 ? 3 : 2)} ${(facts && facts.currency) || ""}`.trim();
+  let digits = 2;
+  while (amount > 0 && amount < 10 ** (1 - digits) && digits < 12) digits += 1;
+  return `${amount.toFixed(digits)} ${(facts && facts.currency) || ""}`.trim();
 }
 
 const DECISIONS = { applied: "done", read: "answered", replayed: "recognised by its key", existing: "recognised: exists", rejected: "refused", conflict: "refused: in progress", unknown_path: "no such operation", malformed: "unreadable" };

@@ -1,20 +1,19 @@
 // The lives of one cell as a sequence diagram.
-const HEIGHT = { life: 46, request: 34, effect: 27, answer: 32, unanswered: 40, call: 30, commit: 34, unsent: 30, unwritten: 36, fault: 38, end: 30, more: 32, say: 28 };
+const HEIGHT = { life: 46, request: 34, effect: 27, answer: 32, unanswered: 40, call: 30, commit: 34, unsent: 30, unwritten: 36, fault: 38, woken: 38, end: 30, more: 32, say: 28, interference: 28 };
 
 function sequence(story, options) {
   const steps = folded(story.steps, options.unfolded);
   const lanes = laneNames(story, steps);
   const width = Math.max(options.width, lanes.length * 128);
-  const place = (number) => 96 + number * ((width - 96 - 84) / Math.max(1, lanes.length - 1));
+  const place = placesOf(lanes, width);
   const xs = new Map(lanes.map((lane, number) => [lane.id, place(number)]));
   const storeX = xs.get("store");
   const targetX = (call) => xs.get(call.target) ?? xs.get("others");
   const workerX = (life) => xs.get(`worker${laneOfLife(story, life)}`);
   const layers = { back: svg("g"), rest: svg("g"), lives: svg("g"), front: svg("g") };
   let y = 52;
-  const alive = new Map();
+  const along = stretches();
   const bands = [];
-  const from = new Map();
   const gapOpen = new Map();
   for (const step of steps) {
     if (step.kind === "life" && step.later > 0) y = drawPause(layers, y, width, step.later);
@@ -25,19 +24,23 @@ function sequence(story, options) {
     const inBand = gapOpen.has(step.life) || step.kind === "effect";
     const group = inBand ? svg("g", { class: "in-band" }) : layers.front;
     if (inBand) layers.front.append(group);
-    drawStep(group, step, { x, line, top, width, storeX, targetX, options, lives: story.lives });
-    if (step.kind === "life") { from.set(step.life, line - 4); }
+    drawStep(group, step, { x, line, first: place(0), storeX, targetX, options });
+    if (step.kind === "life" || step.kind === "woken") along.begin(step.life, line - 4);
     if (step.kind === "effect" && step.call) gapOpen.set(step.life, Math.min(gapOpen.get(step.life) ?? Infinity, top + 6));
     if (step.kind === "commit" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line, false]); gapOpen.delete(step.life); }
     if (step.kind === "fault" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line + 10, true]); gapOpen.delete(step.life); }
-    if ((step.kind === "fault" && /kill/.test(step.fault)) || (step.kind === "fault" && !/pause/.test(step.fault))) { alive.set(step.life, [from.get(step.life), line]); from.delete(step.life); }
-    if (step.kind === "end" && from.has(step.life)) { alive.set(step.life, [from.get(step.life), line - 2]); from.delete(step.life); }
+    if (step.kind === "fault" && step.does === "kill") along.end(step.life, line);
+    if (step.kind === "fault" && step.does === "pause") along.begin(step.life, line, "stopped");
+    if (step.kind === "end") along.end(step.life, line - 2);
   }
-  for (const [life, start] of from) alive.set(life, [start, y]);
-  for (const [life, [start, end]] of alive) layers.lives.append(svg("line", { class: "alive", x1: workerX(life), x2: workerX(life), y1: start, y2: end }));
+  along.endAll(y);
+  for (const { life, kind, from, to } of along.done) {
+    layers.lives.append(svg("line", { class: kind, x1: workerX(life), x2: workerX(life), y1: from, y2: to }));
+    if (kind === "stopped" && to - from > 60) layers.front.append(svg("text", { class: "mute turned", x: workerX(life) - 10, y: (from + to) / 2, transform: `rotate(-90 ${workerX(life) - 10} ${(from + to) / 2})`, "text-anchor": "middle" }, "stopped"));
+  }
   for (const [start, end, cut] of bands) {
     layers.back.append(svg("rect", { class: "band", x: 4, width: width - 8, y: start, height: end - start, rx: 8 }));
-    if (cut) layers.front.append(svg("text", { class: "gap-text", x: width - 14, y: start + 18, "text-anchor": "end" }, "acknowledgment gap"));
+    if (cut) layers.front.append(svg("text", { class: "gap-text", x: width - 14, y: end - 9, "text-anchor": "end" }, "acknowledgment gap"));
   }
   lanes.forEach((lane, number) => {
     layers.rest.append(svg("line", { class: "rest", x1: place(number), x2: place(number), y1: 34, y2: y + 6, "stroke-dasharray": lane.id.startsWith("worker") ? "2 5" : null }));
@@ -46,31 +49,6 @@ function sequence(story, options) {
   const picture = svg("svg", { class: "lives", viewBox: `0 0 ${width} ${y + 14}`, width, height: y + 14, role: "img", "aria-label": options.label },
     layers.back, layers.rest, layers.lives, layers.front);
   return picture;
-}
-
-function laneNames(story, steps) {
-  const workers = Math.max(1, ...story.lives.map((life) => laneOfLife(story, life.number) + 1));
-  const lanes = [];
-  for (let number = 0; number < workers; number++) lanes.push({ id: `worker${number}`, text: workers > 1 ? `worker ${"ABCDEF"[number] || number}` : "worker" });
-  const targets = [...new Set(steps.filter((step) => step.call).map((step) => step.call.target))];
-  const full = new Set(steps.filter((step) => step.kind === "request").map((step) => step.call.target));
-  const own = targets.length <= 2 ? targets : targets.filter((target) => full.has(target)).slice(0, 3);
-  if (own.length < targets.length) lanes.push({ id: "others", text: own.length ? "other services" : "services" });
-  lanes.push(...own.map((target) => ({ id: target, text: target })));
-  lanes.push({ id: "store", text: "durable store" });
-  return lanes;
-}
-
-// Lives that overlap stand side by side; lives that follow one another share a lane.
-function laneOfLife(story, number) {
-  const life = story.lives.find((other) => other.number === number);
-  if (!life) return 0;
-  if (life.lane === undefined) {
-    const taken = new Set(life.overlaps.map((other) => laneOfLife(story, other)));
-    life.lane = 0;
-    while (taken.has(life.lane)) life.lane++;
-  }
-  return life.lane;
 }
 
 function drawPause(layers, y, width, seconds) {
@@ -94,6 +72,11 @@ function arrow(group, x1, x2, y, { bad = false, cut = false } = {}) {
   else group.append(svg("path", { class: `head${bad ? " bad" : ""}`, d: `M${end} ${y}l${-direction * 8} -4v8z` }));
 }
 
+function lifeName(group, step, { x, line, first }) {
+  const aside = x > first;
+  group.append(svg("text", { class: "life-name", x: aside ? x - 12 : 8, y: line - 4, "text-anchor": aside ? "end" : null }, `Life ${step.life}`));
+}
+
 function label(group, x, y, text, names = "") {
   group.append(svg("text", { class: names, x, y }, text));
 }
@@ -103,8 +86,14 @@ function drawStep(group, step, at) {
   const left = x + 14;
   switch (step.kind) {
     case "life": {
-      label(group, 8, line - 4, `Life ${step.life}`, "life-name");
-      if (step.life > 1) label(group, left, line - 4, step.recorded ? `starts again; last recorded: ${short(step.recorded, 44)}` : "starts again; nothing was recorded", "mute");
+      lifeName(group, step, at);
+      if (step.life > 1) label(group, left, line - 4, `${step.beside ? `starts beside life ${step.beside}` : "starts again"}; ${step.recorded ? `last recorded: ${short(step.recorded, 44)}` : "nothing was recorded"}`, "mute");
+      break;
+    }
+    case "woken": {
+      lifeName(group, step, at);
+      group.append(svg("path", { class: "wake", d: `M${x - 5} ${line - 16}l10 6l-10 6z` }));
+      label(group, left, line - 4, "wakes up, and knows nothing of what happened meanwhile", "mute");
       break;
     }
     case "request": {
@@ -130,7 +119,7 @@ function drawStep(group, step, at) {
     }
     case "unanswered": {
       arrow(group, at.targetX(step.call), x, line, { cut: true });
-      label(group, left, line - 7, "no answer: its life is over", "mute");
+      label(group, left, line - 7, step.call.reason || "no answer: its life is over", step.call.reason ? "bad" : "mute");
       break;
     }
     case "call": {
@@ -152,9 +141,15 @@ function drawStep(group, step, at) {
       break;
     }
     case "unsent": label(group, left, line, `about to call ${step.name}#${step.occurrence}`, "code mute"); break;
+    case "interference": {
+      const held = /^(?:\d+\.)?hold@(.*):committing,until=(.*)$/.exec(step.fault);
+      if (held) label(group, left, line, `${short(held[1], 36)} is held until ${short(held[2], 36)} has landed`, "held");
+      else label(group, left, line, `fault: ${short(step.fault.replace(/^(?:\d+\.)?/, "").replace("@", " at "), 60)}`, "bad");
+      break;
+    }
     case "fault": {
-      const words = step.fault.includes("kill") ? "SIGKILL" : step.fault.split("@")[0];
-      group.append(svg("path", { class: "bolt", d: `M${x - 6} ${line - 6}l12 12m0 -12l-12 12` }));
+      const words = { kill: "SIGKILL", term: "SIGTERM", pause: "stopped" }[step.does];
+      group.append(svg("path", { class: step.does === "kill" ? "bolt" : "bolt soft", d: step.does === "pause" ? `M${x - 4} ${line - 6}v12m8 -12v12` : `M${x - 6} ${line - 6}l12 12m0 -12l-12 12` }));
       label(group, left, line + 4, `${words} at ${short(step.fault.replace(/^[^@]*@/, "").replace(/,.*/, ""), 52)}`, "bad");
       break;
     }

@@ -5,7 +5,7 @@ function drawFindings() {
     const see = el("button", { type: "button", class: "link", on: { click: () => open(group.example) } }, "Open a cell");
     return el("div", { class: "finding" }, mark(group.kind, true), el("div", {},
       el("p", { class: "title" }, group.summary),
-      el("p", { class: "meta" }, `${D.verdicts[group.kind].words}${group.operation ? ` at ${group.operation}` : ""}, ${plural(group.count, "cell")} in ${plural(group.variants, "variant")}${group.cost ? `, ${group.cost} paid again` : ""}`),
+      el("p", { class: "meta" }, `${D.verdicts[group.kind].words}${group.operation ? ` at ${group.operation}` : ""}, ${plural(group.count, "cell")} in ${plural(group.columns, D.faults.length ? "column" : "variant")}${group.cost ? `, ${group.cost} paid again` : ""}`),
       group.fix ? el("p", { class: "fix" }, group.fix) : null), see);
   }));
 }
@@ -13,8 +13,11 @@ function drawFindings() {
 function drawReading() {
   const used = new Set();
   for (let number = 0; number * 4 < D.cells.length; number++) used.add(kindOf(number));
+  const done = D.faults.length
+    ? ["In the cell of that row the fault of its column happened at exactly that moment: the worker was killed, or a service lost, refused, delayed or repeated something. The worker went on, or was started again until it had finished, and then the outside world was counted. Each column is one ", term("variant"), " of the set-up with one fault."]
+    : ["In the cell of that row the worker was killed at exactly that moment, started again until it had finished, and then the outside world was counted. Each column is one ", term("variant"), " of the set-up."];
   byId("reading").replaceChildren(el("h2", {}, "How to read this"),
-    el("p", { class: "prose" }, "Each row is a moment in the worker's run, from top to bottom. In the cell of that row the worker was killed at exactly that moment, started again until it had finished, and then the outside world was counted. Each column is one ", term("variant"), " of the set-up."),
+    el("p", { class: "prose" }, "Each row is a moment in the worker's run, from top to bottom. ", done),
     el("p", { class: "prose" }, "In the ", term("acknowledgment gap"), " an ", term("effect"), " is already real and the worker's durable state does not know it. Whoever resumes from that state does it again, unless something recognises the repeat, such as an ", term("idempotency key"), "."),
     el("ul", { class: "meanings" }, D.verdicts.map((verdict, kind) => el("li", {}, mark(kind), el("span", {}, el("b", {}, verdict.words), `  ${verdict.meaning}${used.has(kind) ? "" : " (not seen here)"}`)))));
 }
@@ -55,6 +58,7 @@ drawChips();
 drawAxes();
 drawMatrix();
 drawFindings();
+drawBounds();
 drawReading();
 drawAbout();
 listenToMatrix();

@@ -13,8 +13,9 @@ function storyOf(events, findings, fault) {
       case "incarnation_started": {
         const later = event.clock_offset_s - clock;
         clock = event.clock_offset_s;
-        lives.set(life, { number: life, open: true, overlaps: [...lives.values()].filter((other) => other.open).map((other) => other.number) });
-        add("life", life, { later, recorded, at: event.at_s });
+        const beside = [...lives.values()].filter((other) => other.open).map((other) => other.number);
+        lives.set(life, { number: life, open: true, overlaps: beside });
+        add("life", life, { later, recorded, beside: beside.join(" and ") });
         break;
       }
       case "attempt_received": {
@@ -43,6 +44,7 @@ function storyOf(events, findings, fault) {
         call.cost = event.cost;
         call.object = event.object_id || (call.effect && call.effect.object_id) || "";
         call.status = event.status;
+        call.reason = event.reason || "";
         add(event.kind === "attempt_answered" ? "answer" : "unanswered", call.life, { call });
         break;
       }
@@ -56,13 +58,17 @@ function storyOf(events, findings, fault) {
         }
         break;
       case "fault_injected":
+        if (!strikesWorker(event.fault)) {
+          add("interference", life, { fault: event.fault });
+          break;
+        }
         for (const [key, waiting] of pending) {
           if (waiting.incarnation === life) {
             pending.delete(key);
             add(waiting.phase === "sending" ? "unsent" : "unwritten", life, { name: waiting.name, occurrence: waiting.occurrence });
           }
         }
-        add("fault", life, { fault: event.fault, settling: event.settling, digest: event.store_digest });
+        add("fault", life, { fault: event.fault, does: faultKind(event.fault), settling: event.settling, digest: event.store_digest });
         break;
       case "incarnation_ended":
         if (lives.has(life)) lives.get(life).open = false;
@@ -76,13 +82,24 @@ function storyOf(events, findings, fault) {
       case "egress_attempted": add("say", life, { text: `Reached out to ${event.host}: ${event.allowed ? "allowed" : "refused"}`, tone: "bad" }); break;
       case "wrote_outside": add("say", life, { text: `Wrote outside its directory: ${event.path}`, tone: "bad" }); break;
       case "check_reported": add("say", 0, { text: `Check ${event.name} ${event.passed === null ? "could not tell" : event.passed ? "holds" : "does not hold"}. ${event.text}`, tone: event.passed ? "good" : "bad" }); break;
-      case "note": add("say", life, { text: event.text, tone: "" }); break;
+      case "note": {
+        const woken = event.code === "woken" && /^life (\d+)/.exec(event.text);
+        if (woken) add("woken", Number(woken[1]), {});
+        else add("say", life, { text: event.text, tone: "" });
+        break;
+      }
     }
   }
   return { steps: joined(steps, concerned(findings, fault, steps)), calls: [...calls.values()], lives: [...lives.values()] };
 }
 
 // Operations whose requests are drawn in full: those of the findings, and the one around which the kill happened.
+/** What a fault does: `kill`, `pause`, `hold`. */
+function faultKind(fault) { return /^(?:\d+\.)?([a-z]+)/.exec(fault)[1]; }
+
+/** Whether a fault is done to the worker as a whole; else to one of its calls or writes. */
+function strikesWorker(fault) { return ["kill", "term", "pause"].includes(faultKind(fault)); }
+
 function concerned(findings, fault, steps) {
   const names = new Set(findings.filter((finding) => finding.kind && finding.kind !== "wasted").map((finding) => finding.operation).filter(Boolean));
   if (fault) {

@@ -1,0 +1,255 @@
+"""Lifetimes: one life of the worker after the other is started, waited for, and ended.
+
+What comes after a life is decided elsewhere (`succession`); here is what happens during it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+
+from ackgap.execute import containment
+from ackgap.execute.channel import Channel
+from ackgap.execute.client import Client
+from ackgap.execute.completion import Completion
+from ackgap.execute.gatekeeper import Gatekeeper
+from ackgap.execute.hold import HoldObservation
+from ackgap.execute.launch import Launch
+from ackgap.execute.life import Life
+from ackgap.execute.order import Order, Surroundings
+from ackgap.execute.process import WorkerProcess
+from ackgap.execute.recorder import HistoryRecorder
+from ackgap.execute.store import DurableStore
+from ackgap.model.event import IncarnationEnded, IncarnationStarted, Note
+from ackgap.model.manner import FaultKind
+from ackgap.target.clock import VirtualClock
+
+__all__ = ["Lifetimes"]
+
+_POLL_S = 0.25
+_IN_DOUBT_EXIT_LIMIT_S = 3.0
+
+
+class Lifetimes:
+    """The lives of one cell.
+
+    Args:
+        order: Which cell.
+        surroundings: Where it runs.
+        launch: Starts them.
+        gatekeeper: Knows who they are.
+        channel: What their injectors speak on.
+        recorder: Keeps the history.
+        store: The durable store.
+        clock: Of the targets, and of lives that begin later.
+        completion: Says whether the work is through.
+        client: What waits for the work outside of the worker, where something does.
+        hold: What is being proven, in a run that is made for that.
+
+    Attributes:
+        all: In the order in which they began.
+        left_running: Processes that a command had left behind when its time was over, in words.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        surroundings: Surroundings,
+        *,
+        launch: Launch,
+        gatekeeper: Gatekeeper,
+        channel: Channel,
+        recorder: HistoryRecorder,
+        store: DurableStore,
+        clock: VirtualClock,
+        completion: Completion,
+        client: Client | None,
+        hold: HoldObservation | None,
+    ) -> None:
+        self._order = order
+        self._spec = order.scenario.worker
+        self._limits = order.scenario.limits
+        self._surroundings = surroundings
+        self._launch = launch
+        self._gatekeeper = gatekeeper
+        self._channel = channel
+        self._recorder = recorder
+        self._store = store
+        self._clock = clock
+        self._completion = completion
+        self._client = client
+        self._hold = hold
+        self.all: list[Life] = []
+        self.left_running = ""
+
+    def start(self) -> Life:
+        """Start the next life."""
+        incarnation = len(self.all) + 1
+        process = WorkerProcess(
+            token=secrets.token_hex(16),
+            output_bytes=self._limits.output_bytes,
+            in_doubt_when=self._spec.in_doubt_when,
+        )
+        life = Life(
+            incarnation=incarnation,
+            token=process.token,
+            process=process,
+            faults=self._order.schedule.faults_in(incarnation),
+        )
+        self._gatekeeper.admit(life)
+        command = self._launch.command(incarnation)
+        digest = self._store.digest()
+        pid, why_plain = self._launch.start(process, command, clock_offset_s=self._clock.offset_s)
+        self.all.append(life)
+        alive = frozenset(other.process.pid for other in self.all if not other.dead)
+        for other in self.all:
+            other.process.lives_beside(alive - {other.process.pid})
+        self._recorder.record(
+            IncarnationStarted,
+            incarnation=incarnation,
+            pid=pid,
+            command=command,
+            clock_offset_s=self._clock.offset_s,
+            store_digest=digest,
+        )
+        if why_plain:
+            text = f"not forked from a warm parent: {why_plain}"
+            self._recorder.record(Note, code="started_plainly", text=text, incarnation=incarnation)
+        return life
+
+    async def live(self, life: Life) -> str:
+        """Wait until the life is over, paused, finished as the user tells, or out of time; say which."""
+        exited = asyncio.ensure_future(life.process.exited.wait())
+        paused = asyncio.ensure_future(life.paused.wait())
+        beside = asyncio.ensure_future(self._beside(life))
+        ends_s = asyncio.get_running_loop().time() + self._limits.life_s
+        polls = self._completion.has_to_be_asked or self._spec.in_doubt_when or self._hold
+        poll_s = _POLL_S if polls else self._limits.life_s
+        through = False
+        try:
+            while True:
+                left_s = ends_s - asyncio.get_running_loop().time()
+                await asyncio.wait(
+                    (exited, paused) if through else (exited, paused, beside),
+                    timeout=max(0.0, min(left_s, poll_s)),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if paused.done():
+                    return "paused"
+                if exited.done():
+                    return "exited"
+                if beside.done():
+                    beside.result()
+                    through = True
+                    if not self._completion.asks_engine or not self._client_done:
+                        return "client"
+                if self._hold is not None and self._hold.concluded.is_set():
+                    return "concluded"
+                if life.process.in_doubt_text is not None and life.strike is None:
+                    await asyncio.wait((exited,), timeout=_IN_DOUBT_EXIT_LIMIT_S)
+                    return "in doubt"
+                if await self._completion.user_says():
+                    return "finished"
+                busy, alone = life.strike is not None or self._in_flight(life) > 0, self._client is None
+                if await self._completion.engine_ends(life, busy=busy, left_to_worker=alone):
+                    return "engine"
+                if left_s <= 0:
+                    life.overdue = True
+                    return "overdue"
+        finally:
+            exited.cancel()
+            paused.cancel()
+            beside.cancel()
+
+    async def _beside(self, life: Life) -> None:
+        """Return when the client has nothing more to do beside this life; never, where there is none."""
+        if self._client is None:
+            await asyncio.Event().wait()
+        else:
+            await self._client.see_through(
+                life.process,
+                self._store,
+                busy=lambda: bool(life.open_calls) or self._in_flight(life) > 0,
+                limit_s=self._limits.settle_s,
+            )
+
+    @property
+    def _client_done(self) -> bool:
+        return self._client is not None and self._client.done
+
+    def _in_flight(self, life: Life) -> int:
+        services = self._surroundings.targets.values()
+        return sum(service.requests_in_flight(life.incarnation) for service in services)
+
+    async def end(self, life: Life) -> bool:
+        """End what is left of a life and write down how it ended; return whether it did so by itself, and well."""
+        by_harness = not life.process.exited.is_set() or life.struck_dead or life.told_to_end
+        if by_harness and not life.struck.is_set():  # whoever waits may know of a write before its writer does
+            await life.turnstile.wait_until_landed(limit_s=self._limits.settle_s)
+        if self._client is not None and self._client.done and not life.struck_dead:
+            await life.process.end(grace_s=self._client.grace_s)
+        if life.strike is not None:
+            await life.strike
+        left_alone = life.process.exit_code == 0 and not by_harness
+        if left_alone:
+            await self._tree_empty(life)
+            if life.strike is not None:  # it struck a process that had outlived the main one
+                await life.strike
+            left_alone, by_harness = not life.struck_dead, life.struck_dead
+        outlived = len([pid for pid in life.process.living() if pid != life.process.pid])
+        in_flight = self._in_flight(life)
+        await life.process.kill()
+        await life.process.output_drained()
+        await self._channel.hear_out(life.incarnation)
+        life.die()
+        await self._drain(life)
+        self._recorder.record(
+            IncarnationEnded,
+            incarnation=life.incarnation,
+            exit_code=None if life.struck_without_main else life.process.exit_code,
+            signal=signal.SIGKILL if life.struck_without_main else life.process.signal,
+            by_harness=by_harness,
+            leftover_count=outlived or life.outlived,
+            store_digest=self._store.digest(),
+            output_tail=life.process.output_tail[-4000:],
+        )
+        if life.blow is not None and life.struck.is_set() and life.blow.kind is not FaultKind.PAUSE:
+            self._clock.move(life.blow.down_s)
+        return left_alone and not outlived and not in_flight
+
+    async def _tree_empty(self, life: Life) -> None:
+        """Wait for processes that outlive a command which exited with status 0, within the life's time.
+
+        Such a command has sent its worker into the background. What is still there in the end is named.
+        """
+        loop = asyncio.get_running_loop()
+        ends_s, asks_s = loop.time() + self._limits.life_s, loop.time() + _POLL_S
+        while left := [pid for pid in life.process.living() if pid != life.process.pid]:
+            if life.process.in_doubt_text is not None:
+                return
+            if self._spec.finished_when and loop.time() > asks_s:
+                if await self._completion.user_says():
+                    return
+                asks_s = loop.time() + _POLL_S
+            if loop.time() > ends_s:
+                life.overdue = True
+                self.left_running = containment.in_words(left)
+                return
+            await asyncio.sleep(0.005)
+
+    async def _drain(self, life: Life) -> None:
+        """Let nothing of a dead life be worked on any more."""
+        await self._channel.drain(life.incarnation)
+        for service in self._surroundings.targets.values():
+            await service.drain(life.incarnation)
+        if self._surroundings.household is not None:
+            await self._surroundings.household.drain()
+
+    async def end_all(self) -> None:
+        """End every life that is still there, whatever it does."""
+        for life in self.all:
+            if not life.dead:
+                await life.process.kill()
+                life.die()
+                await self._drain(life)

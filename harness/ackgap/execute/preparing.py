@@ -1,0 +1,43 @@
+"""The targets of a slot, made ready for one cell."""
+
+from __future__ import annotations
+
+from ackgap.execute.order import Order, Surroundings
+from ackgap.target.clock import VirtualClock
+from ackgap.target.ledger import Numbering
+from ackgap.target.ports import Gate, Recorder
+
+__all__ = ["begin_targets"]
+
+
+def begin_targets(
+    order: Order, surroundings: Surroundings, *, recorder: Recorder, gate: Gate, clock: VirtualClock, own_words: str
+) -> None:
+    """Give each target its profile, its protection and its settings, and an empty ledger.
+
+    Args:
+        order: Which cell.
+        surroundings: Whose targets.
+        recorder: Keeps the history.
+        gate: Decides when a request may go on.
+        clock: The targets' own.
+        own_words: What only this cell has in its requests.
+    """
+    numbers = Numbering()
+    interposing = surroundings.interposing
+    for target in order.scenario.targets_of(order.variant):
+        profile, service = order.profiles[target.name], surroundings.targets[target.name]
+        service.begin(
+            profile=profile,
+            protection=target.protection,
+            settings=target.settings,
+            reads=target.reads,
+            recorder=recorder,
+            gate=gate,
+            clock=clock,
+            drift=order.drift,
+            numbers=numbers,
+            interposer=interposing.interposer(order, target, own_words=own_words, own_url=service.url)
+            if interposing is not None
+            else None,
+        )

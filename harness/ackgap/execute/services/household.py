@@ -1,0 +1,166 @@
+"""Household: the services of one slot: started with its first cell, made as new for each, ended with the slot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from ackgap.errors import EnvironmentLacks, HarnessFailed
+from ackgap.execute.services.command import CommandService
+from ackgap.execute.services.daemon import free_port
+from ackgap.execute.services.postgres import find_binaries, postgres
+from ackgap.execute.services.redis import Redis, find_redis
+from ackgap.execute.services.service import Place, Service
+from ackgap.execute.services.temporal import Temporal, find_temporal
+from ackgap.model.event import Note
+from ackgap.scenario.services import ServiceSpec
+from ackgap.target.ports import Recorder
+
+__all__ = ["Household", "check_services"]
+
+_KINDS: Mapping[str, Callable[[ServiceSpec, Place], Service]] = {
+    "postgres": postgres,
+    "redis": Redis,
+    "temporal": Temporal,
+    "command": CommandService,
+}
+
+
+def check_services(specs: Iterable[ServiceSpec]) -> None:
+    """Refuse to start where a program is missing that a service needs.
+
+    Raises:
+        EnvironmentLacks: Names the program and how to get it.
+    """
+    finders: Mapping[str, Callable[[], object]] = {
+        "postgres": find_binaries,
+        "redis": find_redis,
+        "temporal": find_temporal,
+    }
+    for spec in specs:
+        if spec.kind in finders and spec.url is None:
+            try:
+                finders[spec.kind]()
+            except EnvironmentLacks as error:
+                raise EnvironmentLacks(
+                    error.what, where=f"services.{spec.name}, {error.where}", next_step=error.next_step
+                ) from None
+
+
+class Household:
+    """What runs beside the cells of a slot.
+
+    Args:
+        specs: Of the scenario.
+        directory: Each service gets one below it.
+        above: Directories above it that only this user can pass through.
+        run_token: In the environment of every process of the run.
+        label: What no other slot of no other run on this machine is called.
+    """
+
+    def __init__(
+        self,
+        specs: tuple[ServiceSpec, ...],
+        *,
+        directory: Path,
+        above: tuple[Path, ...] = (),
+        run_token: str,
+        label: str,
+    ) -> None:
+        self._stopping = threading.Lock()
+        self._stopped = False
+        self._up = False
+        self._services: list[Service] = []
+        self._names = {"worker.port": str(free_port())}
+        for spec in specs:
+            own = directory / spec.name
+            own.mkdir(parents=True, exist_ok=True)
+            service = _KINDS[spec.kind](
+                spec,
+                Place(directory=own, run_token=run_token, label=label, fill=self._fill, above=(*above, directory)),
+            )
+            self._services.append(service)
+            self._names |= {f"{spec.name}.{part}": text for part, text in service.parts().items()}
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What each placeholder stands for: `db.url`; the same in every cell. `worker.port` is the worker's to use."""
+        return self._names
+
+    def renew(self, recorder: Recorder) -> None:
+        """Have every service as new, for a cell that is about to begin.
+
+        Where nobody can tell whether anything durable has changed in one, the cell's history says so.
+
+        Raises:
+            AckgapError: One of them is not to be had.
+        """
+        self._renew()
+        for service in self._services:
+            if service.digest() is None:
+                recorder.record(Note, code="store_unwatched", text=service.name)
+
+    def _renew(self) -> None:
+        if self._up:
+            for service in self._services:
+                service.renew()
+            return
+        for service in self._services:
+            service.start()
+            if not isinstance(service, Temporal):
+                service.renew()
+        self._up = True
+
+    def digest(self) -> str:
+        """Return a digest of what all of them keep durably."""
+        return " ".join(service.digest() or "" for service in self._services)
+
+    async def drain(self) -> None:
+        """Wait until all of them have noticed that the connections of the dead are gone."""
+        for service in self._services:
+            await service.drain()
+
+    def go_away(self, name: str) -> None:
+        """Have one of them stop answering; what it keeps durably is kept."""
+        self._named(name).go_away()
+
+    async def come_back(self, name: str) -> None:
+        """Have it start again.
+
+        Raises:
+            HarnessFailed: It does not come up.
+        """
+        await self._named(name).come_back()
+
+    def _named(self, name: str) -> Service:
+        return next(service for service in self._services if service.name == name)
+
+    def check(self) -> None:
+        """See that all of them are still there.
+
+        Raises:
+            HarnessFailed: One is not.
+        """
+        for service in self._services:
+            if text := service.trouble():
+                raise HarnessFailed(text, where=f"services.{service.name}", next_step="see what it printed")
+
+    def log_tails(self) -> Mapping[str, str]:
+        """Return what each has printed in this cell, the end of it, where it is anything."""
+        tails = {service.name: service.log_tail().strip() for service in self._services}
+        return {name: text for name, text in tails.items() if text}
+
+    def stop(self) -> None:
+        """End all of them; called from any thread, and more than once."""
+        with self._stopping:
+            if self._stopped:
+                return
+            self._stopped = True
+            for service in self._services:
+                service.stop()
+
+    def _fill(self, text: str) -> str:
+        for name, value in self._names.items():
+            text = text.replace("{" + name + "}", value)
+        return text

@@ -1,0 +1,105 @@
+"""What a slot asks of a service, whatever its kind, and where the service may put its things."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+__all__ = ["Place", "Service", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a service runs.
+
+    Attributes:
+        directory: Its own.
+        above: Directories that only this user can pass through.
+        run_token: In the environment of every process of the run.
+        label: What no other slot of no other run on this machine is called.
+        fill: Fills in placeholders of a command or variable.
+    """
+
+    directory: Path
+    run_token: str
+    label: str
+    fill: Callable[[str], str]
+    above: tuple[Path, ...] = ()
+
+    def open_to_others(self) -> None:
+        """Let a server that runs as another user pass through to its directory; what lies beside it stays closed."""
+        for directory in self.above:
+            for beside in directory.iterdir():
+                if beside not in (*self.above, self.directory):
+                    beside.chmod(beside.stat().st_mode & ~0o077)
+            directory.chmod(0o711)
+
+
+def unknown() -> str:
+    """Return what stands for a digest that could not be taken; it is another each time."""
+    return f"unknown {secrets.token_hex(8)}"
+
+
+class Service(Protocol):
+    """A server beside the worker; faults do not strike it."""
+
+    name: str
+
+    def parts(self) -> Mapping[str, str]:
+        """Return its placeholders without its name; they are known before it runs, and stay the same."""
+        ...
+
+    def start(self) -> None:
+        """Start it and wait until it is ready.
+
+        Raises:
+            EnvironmentLacks: A program is missing.
+            HarnessFailed: It did not come up.
+        """
+        ...
+
+    def renew(self) -> None:
+        """Make it as new, for the next cell.
+
+        Raises:
+            HarnessFailed: It is gone, or does not come back.
+        """
+        ...
+
+    def digest(self) -> str | None:
+        """Return a digest of what it keeps durably, None where its kind has none.
+
+        Where it cannot be taken it is `unknown()`, which equals nothing: then nothing counts as proven.
+        """
+        ...
+
+    async def drain(self) -> None:
+        """Wait until it has noticed that connections of the dead are gone."""
+        ...
+
+    def go_away(self) -> None:
+        """Stop answering, as a server does that is down; what it keeps durably is kept."""
+        ...
+
+    async def come_back(self) -> None:
+        """Start again, with what it has kept, after `go_away`.
+
+        Raises:
+            HarnessFailed: It does not come up.
+        """
+        ...
+
+    def trouble(self) -> str:
+        """Return what became of it where it is not running any more, with its last lines; else an empty string."""
+        ...
+
+    def log_tail(self) -> str:
+        """Return the end of what it has printed since the cell began."""
+        ...
+
+    def stop(self) -> None:
+        """End it; called from any thread, and more than once."""
+        ...

@@ -1,0 +1,109 @@
+"""Striking: what a schedule's fault does to the life that stands at its point."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection
+
+from ackgap.execute.life import Life
+from ackgap.execute.recorder import HistoryRecorder
+from ackgap.execute.settling import settle
+from ackgap.execute.store import DurableStore
+from ackgap.model.event import FaultInjected, Settling
+from ackgap.model.manner import FaultKind
+from ackgap.model.schedule import Fault
+from ackgap.scenario.scenario import Limits
+from ackgap.target.service import TargetService
+
+__all__ = ["Striker"]
+
+_AT_ONCE_S = 0.5
+"""Real seconds in which a process without a handler for SIGTERM is gone."""
+
+
+class Striker:
+    """Injects the faults of one cell.
+
+    Args:
+        recorder: Keeps the history.
+        store: The durable store of the cell.
+        limits: How long to wait for writes in flight.
+        targets: Services of the cell.
+    """
+
+    def __init__(
+        self, recorder: HistoryRecorder, store: DurableStore, limits: Limits, targets: Collection[TargetService]
+    ) -> None:
+        self._recorder = recorder
+        self._store = store
+        self._limits = limits
+        self._targets = targets
+
+    async def strike(self, life: Life) -> None:
+        """Kill the life, tell it to end, or stop it, once no durable write is in flight."""
+        assert life.blow is not None
+        life.struck_without_main = life.process.exited.is_set()  # what stands parked is a process that has outlived it
+        began_s = asyncio.get_running_loop().time()
+        settling = Settling.UNSETTLED
+        if not life.blow.manner.unsettled:
+            settling = await settle(life, self._store, self._limits)
+        if settling is Settling.QUIET_OBSERVED and life.blow.kind is FaultKind.KILL:
+            # What no hook holds goes on by itself: a busy machine may let it write long after it seemed quiet.
+            life.process.pause()
+        self._record(life, life.blow, settling, asyncio.get_running_loop().time() - began_s)
+        if life.blow.kind is FaultKind.TERM:
+            await self._tell_to_end(life, grace_s=life.blow.manner.for_s)
+            return
+        if life.blow.kind is FaultKind.PAUSE:
+            for service in self._targets:
+                service.finish_what_is_applied(life.incarnation)
+            life.process.pause()
+            life.paused.set()
+            return
+        await self._kill(life)
+
+    async def _tell_to_end(self, life: Life, *, grace_s: float) -> None:
+        """SIGTERM to the main process where it stands, and SIGKILL to all of it once the grace is over.
+
+        A worker without a handler dies where it stands. One with a handler is let go on, and may do in its grace
+        whatever it likes, its calls and durable writes too.
+        """
+        life.told_to_end = True
+        for service in self._targets:
+            service.expect_leaving(life.incarnation)
+        await life.process.end(grace_s=min(grace_s, _AT_ONCE_S))
+        if not life.process.exited.is_set():
+            life.thaw()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(life.process.exited.wait(), grace_s)
+        if not life.process.exited.is_set():
+            await self._kill(life)
+
+    async def _kill(self, life: Life) -> None:
+        life.struck_dead = True
+        for service in self._targets:
+            service.expect_death(life.incarnation)
+        life.outlived = await life.process.kill()
+        life.die()
+
+    def strike_call(self, life: Life, fault: Fault) -> None:
+        """Something is about to be done to a call, or to one write; whatever else is being written is not concerned."""
+        self._record(life, fault, Settling.SETTLED, 0.0)
+        if fault.kind.strikes_call:
+            for service in self._targets:
+                service.expect_leaving(life.incarnation)
+
+    def _record(self, life: Life, fault: Fault, settling: Settling, settle_s: float) -> None:
+        self._recorder.record(
+            FaultInjected,
+            incarnation=life.incarnation,
+            fault=str(fault),
+            settling=settling,
+            settle_s=round(settle_s, 4),
+            parked_siblings=tuple(life.parked),
+            store_digest=self._store.digest(),
+        )
+        if fault.manner.stale_s:
+            for service in self._targets:
+                service.fall_behind(fault.manner.stale_s)

@@ -1,0 +1,172 @@
+"""What reports say of cells that no line of the results holds: it follows from all of them, and is worked out anew.
+
+From when on a bad end was certain, which cells were not run because another one has their state, and what the bounds of
+the run came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from ackgap.judge.certain import Certainty, Ends
+from ackgap.model.boundary import CrashPoint
+from ackgap.model.bounds import Bounds
+from ackgap.model.history import History
+from ackgap.model.matrix import CellResult, cell_id
+from ackgap.model.schedule import Fault, Schedule
+from ackgap.model.verdict import SEVERITY, Colour
+from ackgap.report.store import Run
+
+__all__ = ["Certainties", "bounds_facts", "bounds_sentence", "certain_words", "facts_of", "order_words", "rate_text"]
+
+_NAMED = 3
+"""How many points are named before the rest is counted."""
+
+
+class Certainties:
+    """From when on bad ends of a run were certain."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._orders: dict[str, tuple[str, ...]] = {}
+
+    def of(self, result: CellResult) -> Certainty | None:
+        """Return from when on the bad end of a cell was certain; None where it has none.
+
+        Raises:
+            ResultsInvalid: A history that is needed for it is damaged.
+        """
+        return self._ends.certain_since(result)
+
+    @cached_property
+    def _ends(self) -> Ends:
+        return Ends(self._run.cells, self._before)
+
+    def _before(self, result: CellResult) -> Sequence[str]:
+        last = result.schedule.faults[-1]
+        for order in self._known_orders(result, last):
+            if str(last.point) in order:
+                return order[: order.index(str(last.point))]
+        return ()
+
+    def _known_orders(self, result: CellResult, last: Fault) -> Iterator[tuple[str, ...]]:
+        """Yield the order in which the life of the last fault passes its points, the best source first."""
+        yardstick = self._run.info.expectations.get(str(result.variant))
+        if last.incarnation == 1 and yardstick is not None:
+            yield yardstick.points
+        shorter = cell_id(Schedule(faults=result.schedule.faults[:-1]), result.variant)
+        if last.incarnation > 1:
+            key = f"{last.incarnation} {shorter}"
+            if key not in self._orders:
+                self._orders[key] = _passed(self._run.history(shorter), last.incarnation)
+            yield self._orders[key]
+        yield _passed(self._run.history(result.cell), last.incarnation)
+
+
+def _passed(history: History, life: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(event.point_text for event in history.passages if event.incarnation == life))
+
+
+def certain_words(certainty: Certainty, result: CellResult) -> str:
+    """Return from when on a bad end was certain, in one to three sentences."""
+    if not certainty.point:
+        said = "Certain from the beginning: the undisturbed run ends in the same way."
+    elif certainty.at_the_fault:
+        said = f"Certain since {_at(certainty, result)}, where the last fault strikes."
+    else:
+        said = (
+            f"Certain since {_at(certainty, result)}: {len(certainty.cells)} cells end in the same way from there on."
+        )
+    if certainty.otherwise and certainty.unknown:
+        said += f" At {_place(certainty.otherwise)} it ends otherwise; not run between: {_listed(certainty.unknown)}."
+    elif certainty.otherwise:
+        said += f" One point earlier, at {_place(certainty.otherwise)}, it ends otherwise."
+    elif certainty.unknown:
+        said += f" Known only from there on; not run before it: {_listed(certainty.unknown)}."
+    if certainty.between:
+        said += f" Not run in between: {_listed(certainty.between)}."
+    return said
+
+
+def _at(certainty: Certainty, result: CellResult) -> str:
+    several = result.schedule.faults[-1].incarnation > 1
+    return f"{certainty.point} of life {certainty.life}" if several else certainty.point
+
+
+def _place(cell: str) -> str:
+    schedule = Schedule.parse(cell.rpartition("@")[0])
+    return str(schedule.faults[-1].point) if schedule.faults else schedule.label
+
+
+def _listed(points: Sequence[str]) -> str:
+    named = ", ".join(str(CrashPoint.parse(point)) for point in points[:_NAMED])
+    return named if len(points) <= _NAMED else f"{named} and {len(points) - _NAMED} more"
+
+
+def rate_text(result: CellResult) -> str:
+    """Return `3/20`: in how many runs of a schedule that races the worker its verdict came out; else nothing."""
+    if result.rate is None:
+        return ""
+    return f"{result.rate.counts.get(result.verdict.kind.value, 0)}/{result.rate.runs}"
+
+
+def order_words(result: CellResult) -> Iterator[str]:
+    """Yield what is said of a cell in which the order of two durable writes decides."""
+    yield from (finding.summary for finding in result.findings if finding.code == "order_dependent")
+
+
+def facts_of(result: CellResult, certainties: Certainties) -> Iterator[str]:
+    """Yield what is to be said of one cell besides its findings, a sentence each; where it is worth a line of text."""
+    if result.rate is not None:
+        kinds = (kind for kind in SEVERITY if kind.value in result.rate.counts)
+        yield "Raced, not settled: " + "; ".join(f"{kind.words} {result.rate.in_words(kind)}" for kind in kinds) + "."
+    if result.equal_to:
+        yield f"Not run: the same state as {result.equal_to}."
+    if result.verdict.kind.colour is Colour.RED:
+        certainty = certainties.of(result)
+        if certainty is not None and not certainty.at_the_fault:
+            yield certain_words(certainty, result)
+
+
+def bounds_facts(bounds: Bounds) -> Iterator[tuple[str, str]]:
+    """Yield the bounds of a run and what they came to, as name and value; an empty value says nothing."""
+    lives = {1: "one crash", 2: "a crash, and another one during its recovery"}
+    if bounds.faults:
+        yield "Depth", lives.get(bounds.depth, f"up to {bounds.depth} crashes, each during the recovery before it")
+        yield "What is done", ", ".join(bounds.faults)
+        yield "Points", ", ".join(bounds.points) or "every one"
+        yield "Order of writes", "also the other one, where two run beside each other" if bounds.orders else ""
+    yield "Variants", str(bounds.variants)
+    yield "Asked for by name", str(bounds.named) if bounds.named else ""
+    yield "Schedules in all", str(bounds.held)
+    yield "Ran", _ran(bounds)
+    yield "Equal to one that ran", str(bounds.equal) if bounds.equal else ""
+    yield "Cannot happen", str(bounds.impossible) if bounds.impossible else ""
+    yield "Not reached", f"{bounds.left}, since the run was ended before" if bounds.left else ""
+
+
+def _ran(bounds: Bounds) -> str:
+    amount = "all of them" if bounds.ran == bounds.held else str(bounds.ran)
+    audited = f", {bounds.audited} only to see whether equal states are equal" if bounds.audited else ""
+    return amount + audited
+
+
+def bounds_sentence(bounds: Bounds) -> str:
+    """Return what lay within the bounds of a run and what became of it, in one or two sentences."""
+    count = f"{bounds.held} schedule{'' if bounds.held == 1 else 's'}"
+    variants = f"{bounds.variants} variant{'' if bounds.variants == 1 else 's'}"
+    if bounds.faults:
+        depth = f"up to {bounds.depth} crashes in a row, " if bounds.depth > 1 else ""
+        where = f"at {', '.join(bounds.points)}" if bounds.points else "at every point"
+        orders = ", both orders of writes" if bounds.orders else ""
+        named = f" and {bounds.named} by name" if bounds.named else ""
+        said = f"Bounds: {depth}{', '.join(bounds.faults)} {where}{orders}{named}, {variants}; {count}"
+    else:
+        said = f"Asked for by name, {variants}: {count}"
+    parts = [f"{bounds.ran} ran" if bounds.ran < bounds.held else "all ran"]
+    parts += [f"{bounds.equal} equal{'s' if bounds.equal == 1 else ''} one that ran"] if bounds.equal else []
+    parts += [f"{bounds.impossible} cannot happen"] if bounds.impossible else []
+    parts += [f"{bounds.left} {'was' if bounds.left == 1 else 'were'} not reached"] if bounds.left else []
+    audited = f" {bounds.audited} ran only to see whether equal states are equal." if bounds.audited else ""
+    return f"{said}: {', '.join(parts)}.{audited}".replace(f"{count}: all ran", f"{count}, all ran")

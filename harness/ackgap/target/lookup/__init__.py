@@ -1,0 +1,1 @@
+"""What searches and listings find, and what they do not see yet."""

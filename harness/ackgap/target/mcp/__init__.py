@@ -1,0 +1,1 @@
+"""A target as an MCP server: its operations are tools."""
