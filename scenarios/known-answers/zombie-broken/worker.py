@@ -1,4 +1,4 @@
-"""Leaves work that another process has begun to that process, without asking whether it is still alive."""
+"""Gives up work that another process has begun, and writes that down; who began it does not look before it acts."""
 
 import json
 import os
@@ -19,9 +19,17 @@ def save(status):
     os.replace(STATE + ".new", STATE)
 
 
-if os.path.exists(STATE):
-    print("begun by somebody else; nothing to do")
-else:
+def status():
+    if not os.path.exists(STATE):
+        return "new"
+    with open(STATE) as file:
+        return json.load(file)["status"]
+
+
+if status() == "new":
     save("filing")
     post(os.environ["TICKETS_URL"] + "/tickets", {"partner_id": "4471", "kind": "review", "title": "Review"})
     save("filed")
+elif status() == "filing":
+    print("begun by somebody who has not been heard of since; given up, a person will look after it")
+    save("given up")
