@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from needs import lacking
 
 pytest_plugins = ["pytester"]
 
@@ -31,8 +32,7 @@ def program():
     def find(name: str, how: str) -> str:
         found = shutil.which(name)
         if found is None:
-            text = f"{name} is missing; get it with: {how}"
-            pytest.fail(text) if IN_CI else pytest.skip(text)
+            lacking(f"{name} is missing; get it with: {how}")
         return found
 
     return find

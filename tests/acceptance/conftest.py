@@ -21,9 +21,13 @@ class Outcome:
     directory: Path
 
     @property
-    def verdicts(self) -> dict[str, str]:
+    def cells(self) -> dict[str, dict]:
         lines = (self.directory / "cells.jsonl").read_text().splitlines()
-        return {cell["cell"]: cell["verdict"] for cell in map(json.loads, lines)}
+        return {cell["cell"]: cell for cell in map(json.loads, lines)}
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        return {name: cell["verdict"] for name, cell in self.cells.items()}
 
     def history(self, cell: str) -> list[dict]:
         for line in (self.directory / "histories.jsonl").read_text().splitlines():

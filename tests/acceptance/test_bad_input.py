@@ -130,6 +130,25 @@ def test_a_cell_that_does_not_exist_cannot_be_replayed(project):
     assert_says(project.ackgap("replay", "nowhere", "x@default"), 2, "nowhere")
 
 
+def test_a_point_that_the_worker_never_comes_to_is_not_replayed(project):
+    project.write("agent.py", TICKET + "post()\n")
+    project.run_worker("python agent.py", "--point", "*:applied")
+    for cell in ("tickets.POST/tickets#2:applied@default", "kill@tickets.POST/ticket#1:applied,down=72h@default"):
+        outcome = project.ackgap("replay", "out", cell)
+        assert_says(outcome, 2, "never came to", "tickets.POST/tickets#1:applied")
+        assert outcome.out == ""
+
+
+@pytest.mark.slow
+def test_a_cell_that_was_not_run_is_replayed_at_a_point_that_is_known(project):
+    project.write("agent.py", TICKET + "post()\n")
+    project.run_worker("python agent.py", "--point", "*:applied")
+    point = "tickets.POST/tickets#1:applied"
+    outcome = project.ackgap("replay", "out", f"kill@{point},down=72h;2.kill@{point}@default")
+    assert "duplicate" in outcome.out
+    assert outcome.err == ""
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_reports_what_it_has_and_leaves_nothing(project):
     project.write("agent.py", TICKET + "for n in range(60): post(f'/t{n}')\n")
@@ -138,9 +157,12 @@ def test_an_interrupted_run_reports_what_it_has_and_leaves_nothing(project):
         "--env", "TICKETS_URL={tickets.url}", "--out", "out", "--jobs", "1",
     ]  # fmt: skip
     process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for_cells(project.path / "out", 3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        wait_for_cells(project.path / "out", 3)
+        process.send_signal(signal.SIGINT)  # without effect where the tests were started in the background of a script
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "interrupted" in err
     assert "Not complete" in out
@@ -191,3 +213,42 @@ def _is_ours(pid: str, path: Path) -> bool:
         return b"ACKGAP_RUN=" in environ and f"PWD={path}".encode() in environ and int(pid) != os.getpid()
     except OSError:
         return False
+
+
+def test_more_variants_than_anyone_can_run_are_refused_at_once(project):
+    axes = "".join(f"[axes.a{n}.values.x]\n[axes.a{n}.values.y]\n" for n in range(40))
+    worker = '[worker]\ncommand = "true"\n[targets.tickets]\nprofile = "any"\n'
+    project.write("scenario.toml", f'name = "wide"\n{worker}{axes}')
+    assert_says(project.ackgap("run", "scenario.toml", limit_s=20), 2, "1,099,511,627,776 variants", "--only")
+
+
+def test_the_root_of_the_file_system_is_no_place_for_results(project):
+    project.write("agent.py", TICKET + "post()\n")
+    assert_says(project.run_worker("python agent.py", out="/"), 2, "root of the file system", "--out")
+
+
+def test_results_in_the_current_directory_are_set_aside_too(project):
+    project.write("agent.py", TICKET + "post()\n")
+    for _ in range(2):
+        assert project.run_worker("python agent.py", "--point", "*:applied", out=".").status == 1
+    assert (project.path.parent / "project.previous" / "cells.jsonl").exists()
+
+
+def test_two_runs_do_not_write_into_one_directory(project):
+    project.write("agent.py", TICKET + "post()\nimport time\ntime.sleep(30)\n")
+    command = [
+        sys.executable, "-m", "ackgap", "run", "--worker", "python agent.py", "--target", "tickets=any",
+        "--env", "TICKETS_URL={tickets.url}", "--out", "out",
+    ]  # fmt: skip
+    with subprocess.Popen(command, cwd=project.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        try:
+            lock = project.path / "out" / ".ackgap.lock"
+            ends_s = time.monotonic() + 30
+            while not (lock.exists() and lock.read_text()) and time.monotonic() < ends_s:
+                time.sleep(0.02)
+            assert_says(project.run_worker("python agent.py"), 2, f"process {first.pid}", "--out")
+        finally:
+            first.kill()
+    project.write("agent.py", TICKET + "post()\n")
+    assert project.run_worker("python agent.py", "--point", "*:applied").status == 1  # the lock died with its holder
+    assert not lock.exists()

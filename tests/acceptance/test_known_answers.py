@@ -23,6 +23,22 @@ def test_the_verdicts_of_a_known_answer(folder, tmp_path):
     assert {cell: found.get(cell) for cell in expected} == expected
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "schedule", "code"),
+    [
+        ("stuck-poison-broken", "tickets.create#1:applied", "poison"),
+        ("stuck-slow-broken", "tickets.create#2:applied", "slow_recovery"),
+        ("stuck-crash-loop-broken", "tickets.create#1:applied", "stuck_crash_loop"),
+        ("stuck-waiting-broken", "tickets.create#1:applied", "stuck_waiting"),
+    ],
+)
+def test_work_that_is_stuck_says_which_way(name, schedule, code, tmp_path):
+    found = run_matrix(KNOWN / name, root=tmp_path, directory=tmp_path / "out", schedules=[schedule])
+    (cell,) = (cell for cell in found.cells if cell.schedule.faults)
+    assert [finding.code for finding in cell.findings if finding.kind is VerdictKind.STUCK] == [code]
+
+
 def test_every_verdict_kind_has_a_broken_and_a_correct_worker():
     broken = {verdict for path in FOLDERS for verdict in json.loads((path / "expected.json").read_text()).values()}
     assert broken == set(VerdictKind)

@@ -321,7 +321,7 @@ def test_a_full_disk_is_one_clear_message(project):
         done = subprocess.run(command, cwd=project.path, capture_output=True, text=True, timeout=120, check=False)
     finally:
         subprocess.run(["umount", "-l", str(mount)], check=True)
-    assert done.returncode in (2, 3)
+    assert done.returncode in (1, 2, 3)  # 1 where the red cells were known before the disk was full
     assert "Traceback" not in done.stderr
     assert "No space left" in done.stderr
     assert "next:" in done.stderr

@@ -97,3 +97,32 @@ def test_a_write_that_leaves_holds_nobody(before):
     assert not turnstile.is_quiet(before=before)
     turnstile.leave((1, 3))
     assert turnstile.is_quiet(before=before)
+
+
+def test_nobody_waits_for_a_write_that_is_held_for_another():
+    async def scene():
+        turnstile = Turnstile()
+        turnstile.arrive((1, 1))
+        turnstile.hold((1, 1))
+        assert turnstile.is_quiet(before=(1, 2))
+        turnstile.release((1, 1))
+        assert not turnstile.is_quiet(before=(1, 2))
+
+    run(scene())
+
+
+def test_a_write_knows_which_others_were_asked_for_before_it():
+    turnstile = Turnstile()
+    turnstile.begin((1, 1), "under way")
+    turnstile.told(1, [2, 5])
+    turnstile.arrive((1, 3))
+    assert turnstile.ahead_of((1, 3)) == {(1, 1), (1, 2)}
+
+
+def test_a_race_waits_for_nobody():
+    async def scene():
+        turnstile = Turnstile(races=True)
+        turnstile.begin((1, 1), "first")
+        assert not await asyncio.wait_for(turnstile.wait_for_quiet(before=(1, 2), limit_s=60), 5)
+
+    run(scene())

@@ -11,6 +11,7 @@ and line ends are for the eye.
     tickets.create#1        a call that was left standing goes on to `returned` (or to the phase behind it)
     tickets.create(4471,key=k1,title=A)     for whom, with what key, with what other fields
     tickets.create=>replayed                what the target decides instead of applying it
+    docs.put(/7,state=A)    a PUT to /docs/7; so with docs.patch and docs.delete
     [journal]  [journal]:committing         a durable write; it changes the store's digest once it is committed
     KILL  PAUSE             a fault strikes at the point that was passed last in the life that speaks
       KILL(down=72h) KILL(unsettled) KILL(quiet) KILL(exit=0) KILL(signal=15) KILL(store) KILL(vanished)
@@ -60,7 +61,8 @@ from ackgap.model.event import (
 )
 from ackgap.model.expectation import Expectation, OperationFacts
 from ackgap.model.history import History
-from ackgap.model.schedule import Fault, FaultKind, Schedule
+from ackgap.model.manner import FaultKind, Manner
+from ackgap.model.schedule import Fault, Schedule
 from ackgap.model.verdict import Finding, Verdict
 from ackgap.plan.census import take_census
 
@@ -82,8 +84,11 @@ WORLD: dict[str, OperationFacts] = {
         OperationFacts(
             name="model.chat", noun=("model call", "model calls"), effectful=False, paid=True, price=2.0, currency="USD"
         ),
-        # Nobody described this one: its identity has to be learned.
+        # Nobody described these: their identity has to be learned.
         OperationFacts(name="crm.add", noun=("lead", "leads"), effectful=True),
+        OperationFacts(name="docs.put", noun=("document", "documents"), effectful=True),
+        OperationFacts(name="docs.patch", noun=("change", "changes"), effectful=True),
+        OperationFacts(name="docs.delete", noun=("removal", "removals"), effectful=True),
     )
 }
 
@@ -180,6 +185,7 @@ class _Call:
     body: dict[str, str]
     key: str | None
     decision: Decision
+    place: str
     passed: list[Phase] = field(default_factory=list)
     attempt: int = 0
     object_id: str = ""
@@ -280,10 +286,12 @@ class _Writer:
             self._step(call, facts, phase)
 
     def _new_call(self, name: str, arguments: str | None) -> _Call:
-        body, key = {"partner_id": "4471"}, None
+        body, key, place = {"partner_id": "4471"}, None, ""
         for part in (arguments or "").split(","):
             field_name, equals, value = part.partition("=")
-            if not equals:
+            if field_name.startswith("/"):
+                place = field_name
+            elif not equals:
                 body["partner_id"] = part or "4471"
             elif field_name == "key":
                 key = value
@@ -291,7 +299,7 @@ class _Writer:
                 body[field_name] = value
         decision = Decision.APPLIED if self.facts[name].effectful else Decision.READ
         occurrence = self.counts[self.life, name]
-        call = _Call(self.life, name, occurrence, body, key, decision)
+        call = _Call(self.life, name, occurrence, body, key, decision, place)
         self.calls.append(call)
         return call
 
@@ -318,15 +326,16 @@ class _Writer:
     def _arrive(self, call: _Call, facts: OperationFacts) -> None:
         self.attempts += 1
         call.attempt = self.attempts
+        target, _, what = call.name.partition(".")
         self._add(
             AttemptReceived,
             attempt=call.attempt,
             incarnation=call.life,
-            target=call.name.partition(".")[0],
+            target=target,
             operation=call.name,
             occurrence=call.occurrence,
-            method="POST",
-            path="/" + call.name.partition(".")[0],
+            method=what.upper() if target == "docs" else "POST",
+            path="/" + target + call.place,
             effectful=facts.effectful,
             paid=facts.paid,
             key=call.key,
@@ -337,7 +346,8 @@ class _Writer:
     def _apply(self, call: _Call, facts: OperationFacts) -> None:
         self.effects += 1
         self.objects[call.name] += 1
-        call.object_id = f"{call.name[0].upper()}-{self.objects[call.name]}"
+        # Who names the object in the URL writes that one each time; else each effect has one of its own.
+        call.object_id = call.place.strip("/") or f"{call.name[0].upper()}-{self.objects[call.name]}"
         self._add(
             EffectApplied,
             effect=self.effects,
@@ -357,7 +367,7 @@ class _Writer:
     def _strike(self, kind: FaultKind, options: Mapping[str, str]) -> None:
         point = self.standing[self.life]
         down_s = float(options["down"].removesuffix("h")) * _HOURS_S if "down" in options else 0.0
-        fault = Fault(kind=kind, point=point, incarnation=self.life, down_s=down_s)
+        fault = Fault(manner=Manner(kind=kind, down_s=down_s), point=point, incarnation=self.life)
         settling = Settling.SETTLED if self.hooks else Settling.QUIET_OBSERVED
         settling = Settling.QUIET_OBSERVED if "quiet" in options else settling
         settling = Settling.UNSETTLED if "unsettled" in options else settling

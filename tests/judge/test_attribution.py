@@ -29,8 +29,8 @@ def attribution_of(first: str, second: str, facts: dict, down: str = "") -> Attr
         (NONE, WORLD, "", False, None, None, ("worker", "target"), "look for the object before creating it"),
         (SAME, WORLD, "", True, True, None, ("target",), "look for the object before creating it"),
         (OTHER, WORLD, "", True, False, None, ("worker", "target"), "look for the object before creating it"),
-        (NONE, OFFERED, "", False, None, None, ("worker",), "turn that on"),
-        (SAME, OFFERED, "", True, True, None, ("target",), "turn that on"),
+        (NONE, OFFERED, "", False, None, None, ("worker",), "turn it on here as well"),
+        (SAME, OFFERED, "", True, True, None, ("target",), "The key is ignored, as the service is run here"),
         (NONE, NATURAL, "", False, None, None, ("worker",), "exactly as before"),
         (SAME, NATURAL, "", True, True, None, ("worker",), "exactly as before"),
         (NONE, KEYS, "", False, None, None, ("worker",), "Choose an idempotency key"),
@@ -83,6 +83,12 @@ def test_a_forgotten_key_is_told_with_its_window() -> None:
     assert attribution_of(*SAME, KEYS, "(down=72h)").target == "had forgotten the key: it remembers keys for 24 hours"
 
 
+def test_a_window_of_one_hour_is_told_in_the_singular() -> None:
+    facts = world("tickets.create", protection="idempotency_key", honours_keys=True, key_window_s=3600.0)
+    target = attribution_of(*SAME, facts, "(down=72h)").target
+    assert target == "had forgotten the key: it remembers keys for 1 hour"
+
+
 def test_a_target_that_remembers_keys_forever_has_no_window_to_exceed() -> None:
     forever = world("tickets.create", honours_keys=True)
     assert attribution_of(*SAME, forever, "(down=72h)").window_exceeded is False
@@ -91,7 +97,7 @@ def test_a_target_that_remembers_keys_forever_has_no_window_to_exceed() -> None:
 def test_repeats_within_one_life_are_not_laid_at_the_engines_door() -> None:
     finding = only(judged("1> tickets.create tickets.create DONE", "tickets.create"), "duplicate")
     assert finding.attribution is not None
-    assert finding.attribution.engine == "took no part: the repeats came from one life"
+    assert finding.attribution.engine == "no recovery was involved: the repeats came from one life"
 
 
 def test_a_lost_effect_is_laid_at_the_door_of_worker_and_engine() -> None:
@@ -104,7 +110,11 @@ def test_a_lost_effect_is_laid_at_the_door_of_worker_and_engine() -> None:
 @pytest.mark.parametrize(
     ("code", "probe", "history"),
     [
-        ("zombie", "tickets.create", "1> tickets.create:received PAUSE | 2> DONE | 1> tickets.create#1 EXIT(0)"),
+        (
+            "zombie",
+            "tickets.create",
+            "1> tickets.create:received PAUSE | 2> [lease] DONE | 1> tickets.create#1 EXIT(0)",
+        ),
         ("in_doubt", "tickets.create", "1> tickets.create:applied KILL | 2> EXIT(3) DOUBT"),
         ("stuck_crash_loop", "tickets.create", "1> tickets.create:received KILL | 2> EXIT(1) GAVE_UP(crash_loop)"),
         ("wasted", "search.query [a] tickets.create", "1> search.query [a] KILL | 2> search.query tickets.create DONE"),
@@ -115,3 +125,19 @@ def test_other_findings_say_as_well_who_could_do_something(code: str, probe: str
     assert attribution is not None
     assert attribution.preventable_by
     assert attribution.fix
+
+
+def test_a_key_inside_the_body_does_not_make_it_another_payload() -> None:
+    lives = "tickets.create(key=k,token=k)", "tickets.create(key=m,token=m)"
+    assert attribution_of(*lives, KEYS).worker == "sent another idempotency key each time"
+
+
+def test_a_payload_that_changed_beside_its_key_is_said_to_have_changed() -> None:
+    assert "its payload had changed as well" in attribution_of(*REWORDED, KEYS).worker
+
+
+def test_a_step_that_was_recorded_and_ran_again_all_the_same_is_the_engines_doing() -> None:
+    history = "1> tickets.create [journal] KILL | 2> tickets.create DONE"
+    attribution = only(judged(history, "tickets.create [journal]"), "duplicate").attribution
+    assert attribution is not None
+    assert "although something durable had been written after its answer" in attribution.engine

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-from notation import KEYS, WORLD, codes, judged, only, world
+from dataclasses import replace
 
+import pytest
+from notation import KEYS, WORLD, codes, expect, h, judged, only, world
+
+from ackgap.judge import judge
 from ackgap.model.expectation import ApprovalRule, OrderRule
+from ackgap.model.history import History
 from ackgap.model.verdict import VerdictKind
 
 TICKET = "tickets.create [journal]"
@@ -40,8 +44,8 @@ RESEARCH = "search.query [found] tickets.create [filed]"
         ("phantom", TICKET, "1> tickets.create(4471) KILL | 2> tickets.create(9) DONE"),
         ("ok", "tickets.create notify.send", "1> tickets.create KILL | 2> notify.send DONE"),
         # zombie
-        ("zombie", TICKET, "1> tickets.create:sending PAUSE | 2> DONE | 1> tickets.create#1 EXIT(0)"),
-        ("zombie", TICKET, "1> tickets.create:received PAUSE | 2> DONE | 1> tickets.create#1 EXIT(0)"),
+        ("zombie", TICKET, "1> tickets.create:sending PAUSE | 2> [lease] DONE | 1> tickets.create#1 EXIT(0)"),
+        ("zombie", TICKET, "1> tickets.create:received PAUSE | 2> [lease] DONE | 1> tickets.create#1 EXIT(0)"),
         (
             "duplicate",
             TICKET,
@@ -222,8 +226,34 @@ def test_a_zombie_is_reported_beside_the_duplicate_that_it_causes() -> None:
     assert only(verdict, "zombie").summary == "Life 1 made the ticket T-2 after life 2 had taken over"
 
 
+@pytest.mark.parametrize(
+    "heir",
+    [
+        "2> EXIT(1)",  # it found the lock held, and said so
+        "2> DONE",  # it found the lock held, and left
+        "2> tickets.find DONE",  # it looked, found nothing, and left it to the owner
+        "2> [attempts] EXIT(1)",  # it wrote down that it had tried
+    ],
+)
+def test_a_life_that_started_beside_a_stopped_one_and_did_nothing_has_not_taken_over(heir: str) -> None:
+    verdict = judged(f"1> tickets.create:sending PAUSE | {heir} | 1> tickets.create#1 [journal] DONE", TICKET)
+    assert codes(verdict) in ([], ["unclean_exit"])
+
+
+@pytest.mark.parametrize("heir", ["2> [lease] DONE", "2> tickets.create=>rejected EXIT(1)", "2> [lease]"])
+def test_a_life_that_holds_the_lease_or_has_tried_to_act_has_taken_over(heir: str) -> None:
+    verdict = judged(f"1> tickets.create:sending PAUSE | {heir} | 1> tickets.create#1 [journal] DONE", TICKET)
+    assert only(verdict, "zombie").summary == "Life 1 made the ticket T-1 after life 2 had taken over"
+
+
+def test_without_hooks_it_is_the_store_that_shows_who_has_taken_over() -> None:
+    for heir, zombie in (("2> [lease] DONE", True), ("2> DONE", False)):
+        history = f"1> tickets.create:received PAUSE | {heir} | 1> tickets.create#1 EXIT(0)"
+        assert ("zombie" in codes(judged(history, TICKET, hooks=False))) is zombie
+
+
 def test_an_effect_before_the_next_life_began_is_no_zombie() -> None:
-    verdict = judged("1> tickets.create:applied PAUSE | 2> DONE | 1> tickets.create#1 EXIT(0)", TICKET)
+    verdict = judged("1> tickets.create:applied PAUSE | 2> [lease] DONE | 1> tickets.create#1 EXIT(0)", TICKET)
     assert codes(verdict) == []
 
 
@@ -575,3 +605,28 @@ def test_what_an_operation_is_called_comes_from_the_facts_also_where_there_are_n
     assert judged(
         "1> tickets.create:applied KILL | 2> tickets.create DONE", TICKET, facts=nameless
     ).headline.startswith("Two effects of tickets.create")
+
+
+def test_a_file_that_was_opened_and_not_yet_written_records_nothing() -> None:
+    run = h("1> search.query [found]:committing KILL | 2> search.query [found] tickets.create [filed] DONE")
+    opened = tuple(
+        replace(event, store_digest="an empty file is there")
+        if event.kind in ("boundary_reached", "fault_injected", "incarnation_ended")
+        and event.incarnation == 1
+        and getattr(event, "phase", "committing") == "committing"
+        else event
+        for event in run.history
+    )
+    verdict = judge(History(events=opened), expect(RESEARCH), run.schedule)
+    assert codes(verdict) == ["repeated_unrecorded_paid_work"]
+
+
+def test_paid_calls_of_a_life_that_failed_before_it_recorded_anything_are_not_said_to_have_been_recorded() -> None:
+    verdict = judged("1> search.query EXIT(1) | 2> search.query [found] tickets.create [filed] DONE", RESEARCH)
+    assert "repeated_unrecorded_paid_work" in codes(verdict)
+    assert "wasted" not in codes(verdict)
+
+
+def test_paid_calls_that_a_failing_life_had_recorded_are_wasted_when_they_are_made_again() -> None:
+    verdict = judged("1> search.query [found] EXIT(1) | 2> search.query [found] tickets.create [filed] DONE", RESEARCH)
+    assert only(verdict, "wasted").detail["wasted"] == 1

@@ -61,6 +61,21 @@ LATE = "1> search.query tickets.create [step] [end] DONE"
             "1> tickets.create(title=A,key=k) KILL | 2> tickets.create(title=B,key=m) DONE",
             {"kind": "keys_differ", "pattern": "tickets.create"},
         ),
+        # No key at all is neither the same key nor different ones.
+        (
+            False,
+            "1> tickets.create(title=A) KILL | 2> tickets.create(title=B) DONE",
+            {"kind": "keys_same", "pattern": "tickets.create"},
+        ),
+        (
+            False,
+            "1> tickets.create(title=A) KILL | 2> tickets.create(title=B) DONE",
+            {"kind": "keys_differ", "pattern": "tickets.create"},
+        ),
+        # A read is no crash point, and can be seen all the same.
+        (True, "1> tickets.find DONE", {"kind": "seen", "pattern": "tickets.find#1:received"}),
+        (False, "1> tickets.find DONE", {"kind": "never", "pattern": "tickets.find#*"}),
+        (False, SYNC, {"kind": "seen", "pattern": "tickets.find#*"}),
         # One payload alone cannot tell a key made from the payload from a fixed one.
         (
             None,

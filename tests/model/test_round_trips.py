@@ -14,11 +14,11 @@ from model_strategies import BY_TYPE, EVENTS, FAULTS, JSON, POINTS, SPECIAL, VAR
 
 from ackgap.model.boundary import CHECKPOINT_PHASES, Boundary, BoundaryKind, CrashPoint, Phase
 from ackgap.model.codec import decode, encode, result_from_json, result_to_json
-from ackgap.model.event import EVENT_TYPES, event_from_json, event_to_json
+from ackgap.model.event_codec import EVENT_TYPES, event_from_json, event_to_json
 from ackgap.model.expectation import ApprovalRule, Expectation, ExpectedEffect, OperationFacts, OrderRule, Proof
 from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant, cell_id
-from ackgap.model.schedule import UNDISTURBED, Fault, FaultKind, Schedule
+from ackgap.model.schedule import UNDISTURBED, Fault, Schedule
 from ackgap.model.verdict import Attribution, Finding, Verdict, VerdictKind
 
 
@@ -92,9 +92,17 @@ def test_every_way_to_write_a_schedule_has_one_long_form(text: str, written: str
     ("text", "says"),
     [
         ("2/kill@a#1:applied", "version 2"),
-        ("kill@a#1:applied;kill@a#1:applied", "at most one fault"),
+        ("kill@a#1:applied;kill@a#1:applied", "at most one such fault"),
         ("2.kill@a#1:applied;kill@a#1:applied", "in the order"),
-        ("melt@a#1:applied", "'melt' is not a fault; write one of kill, pause"),
+        ("lose@a#1:applied;fail@a#1:applied", "at the same point"),
+        ("hold@a#1:committing", "needs to know what is to land first"),
+        ("hold@a#1:committing,until=b", "is not a crash point"),
+        ("hold@a#1:committed,until=b#1", "strikes at committing"),
+        ("kill@a#1:applied,heirs=9", "no more than 4 at once"),
+        ("kill@a#1:applied,heirs=2,lives=2", "leave out lives or heirs"),
+        ("kill@a#1:applied,unsettled=0", "is not a number of runs"),
+        ("pause@a#1:applied,heirs=2", "'heirs' is not an option"),
+        ("melt@a#1:applied", "'melt' is not a fault; write one of kill, term, pause, hold"),
         ("kill@a#1:applied,up=3h", "'up' is not an option"),
         ("kill@a#1:applied,down=soon", "'soon' is not a duration"),
         ("kill@a#1:applied,down=40000d", "no more than 100 years"),
@@ -140,7 +148,7 @@ def test_a_downtime_that_no_clock_can_show_is_refused(down_s: float) -> None:
 
 def test_lives_are_numbered_from_one() -> None:
     with pytest.raises(ValueError, match="from 1"):
-        Fault(kind=FaultKind.KILL, point=CrashPoint(name="a", occurrence=1, phase=Phase.SENDING), incarnation=0)
+        Fault(point=CrashPoint(name="a", occurrence=1, phase=Phase.SENDING), incarnation=0)
 
 
 @pytest.mark.parametrize("phase", list(Phase))
@@ -345,3 +353,23 @@ def test_a_line_without_a_key_that_it_needs_is_refused(missing: str) -> None:
 @example(Expectation, {"operations": []})
 def test_what_is_no_document_of_ours_is_read_or_refused_with_a_value_error(kind: type, document: Any) -> None:
     assert isinstance(or_refusal(lambda: decode(kind, document)), (Refused, kind))
+
+
+def test_what_was_written_before_headers_and_copies_were_recorded_can_still_be_read() -> None:
+    received = {
+        "kind": "attempt_received",
+        "seq": 1,
+        "at_s": 0.0,
+        "attempt": 1,
+        "incarnation": 1,
+        "target": "crm",
+        "operation": "crm.add",
+        "occurrence": 1,
+        "method": "POST",
+        "path": "/crm",
+        "effectful": True,
+    }
+    assert event_from_json(received).headers == {}
+    effect = decode(ExpectedEffect, {"operation": "crm.add", "identity": {}, "count": 2})
+    facts = decode(OperationFacts, {"name": "crm.add", "noun": ["lead", "leads"], "effectful": True})
+    assert (effect.copies, facts.keys_tell) == (0, False)

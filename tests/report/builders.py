@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,14 @@ from ackgap.model.event import (
     IncarnationStarted,
     Injector,
     InjectorReady,
+    Note,
     Settling,
     WorkFinished,
-    event_to_json,
 )
+from ackgap.model.event_codec import event_to_json
 from ackgap.model.expectation import Expectation, ExpectedEffect, OperationFacts
 from ackgap.model.matrix import CellResult, Variant
+from ackgap.model.rate import Rate
 from ackgap.model.schedule import UNDISTURBED, Schedule
 from ackgap.model.verdict import Attribution, Finding, Verdict, VerdictKind
 from ackgap.report.store import AxisInfo, AxisValueInfo, RowInfo, RunInfo, RunWriter
@@ -148,7 +150,7 @@ class Simulation:
             try:
                 self.live(life)
             except Killed:
-                fault = self.schedule.fault_in(life)
+                fault = next(iter(self.schedule.faults_in(life)), None)
                 assert fault is not None
                 self.add(
                     IncarnationEnded,
@@ -205,7 +207,7 @@ class Simulation:
             attempt=attempt,
             store_digest="" if call else self.digest(),
         )
-        fault = self.schedule.fault_in(life)
+        fault = next(iter(self.schedule.faults_in(life)), None)
         if fault and str(fault.point) == f"{name}#{occurrence}:{phase}":
             self.add(
                 FaultInjected,
@@ -458,6 +460,153 @@ def results() -> list[CellResult]:
     return [cell(variant, schedule) for variant in variants() for schedule in schedules(variant)]
 
 
+def deeper_results() -> list[CellResult]:
+    """Return a run of depth 2 in two variants: second crashes, a race, another order of writes, equal states."""
+    columns = [
+        Variant(values=(("durability", "sync"), ("key", key), ("protection", "key"))) for key in ("payload", "fixed")
+    ]
+    found = []
+    for variant in columns:
+        found += [cell(variant, schedule) for schedule in schedules(variant)]
+        for first, life in (("tickets.create#1:applied", 2), ("langgraph.put.step3#1:committed", 2)):
+            found += [
+                cell(variant, Schedule.parse(f"kill@{first};{life}.kill@{point}"))
+                for point in SECOND_CRASHES
+                if point in expectation(variant).points
+            ]
+        raced = cell(variant, Schedule.parse("kill@tickets.create#1:returned"))
+        counts = {"duplicate": 3, "ok": 17} if raced.verdict.kind is VerdictKind.DUPLICATE else {"ok": 20}
+        found.append(
+            replace(
+                raced,
+                schedule=Schedule.parse("kill@tickets.create#1:returned,unsettled=20"),
+                settling="unsettled",
+                rate=Rate(counts=counts),
+            )
+        )
+    return [_equal(result) for result in found] + [_swapped(columns[1])]
+
+
+SECOND_CRASHES = (
+    "tickets.create#1:received",
+    "tickets.create#1:applied",
+    "tickets.create#1:returned",
+    "notify.send#1:applied",
+)
+
+
+def _equal(result: CellResult) -> CellResult:
+    """Return a cell of a state that the one before it has as something that was not run."""
+    if result.schedule.label != "langgraph.put_writes.file_ticket#1:committing":
+        return result
+    other = replace(result, schedule=Schedule.parse("tickets.create#1:returned"))
+    return replace(result, equal_to=other.cell, history=())
+
+
+def _swapped(variant: Variant) -> CellResult:
+    """Return a kill with two durable writes in the other order, which is a loss."""
+    name = "langgraph.put_writes.file_ticket"
+    usual = cell(variant, Schedule.parse(f"kill@{name}#1:committed"))
+    order = Finding(kind=None, code="order_dependent", summary="The order of two durable writes decides")
+    lost = Finding(kind=VerdictKind.LOST, code="lost", summary="The ticket never happened", operation="tickets.create")
+    held = f"hold@langgraph.put.step3#1:committing,until={name}#1;kill@{name}#1:committed"
+    return replace(usual, schedule=Schedule.parse(held), verdict=Verdict.of([lost, order]))
+
+
+def overlapping(schedule: str, script: str) -> CellResult:
+    """Return a cell of lives that overlap, from a script such as `1> POST STOP 2> POST EXIT 1> WAKE ANSWER EXIT`.
+
+    Each word is one event of the life that speaks: POST, APPLY, ANSWER, WRITE, STOP, KILL, WAKE, EXIT.
+    """
+    told = Overlap(schedule)
+    for word in script.split():
+        if word.endswith(">"):
+            told.speak(int(word[:-1]))
+        else:
+            getattr(told, word.lower())()
+    return CellResult(
+        scenario="partner-review",
+        variant=Variant(values=(("durability", "sync"), ("key", "none"), ("protection", "none"))),
+        schedule=Schedule.parse(schedule),
+        verdict=Verdict.of([]),
+        incarnations=len(told.lives),
+        effects={"tickets.create": told.effects},
+        settling="settled",
+        history=tuple(event_to_json(event) for event in told.events),
+    )
+
+
+class Overlap:
+    def __init__(self, schedule: str) -> None:
+        self.fault = str(Schedule.parse(schedule).faults[0])
+        self.events: list[Event] = []
+        self.lives: list[int] = []
+        self.life = self.effects = 0
+
+    def add(self, kind: type[Any], **values: Any) -> None:
+        self.events.append(kind(seq=len(self.events) + 1, at_s=len(self.events) / 100, **values))
+
+    def speak(self, life: int) -> None:
+        self.life = life
+        if life not in self.lives:
+            self.lives.append(life)
+            self.add(IncarnationStarted, incarnation=life, pid=100 + life, command=("python", "worker.py"))
+
+    def post(self) -> None:
+        self.add(
+            AttemptReceived,
+            attempt=self.life,
+            incarnation=self.life,
+            target="tickets",
+            operation="tickets.create",
+            occurrence=1,
+            method="POST",
+            path="/tickets",
+            effectful=True,
+        )
+
+    def apply(self) -> None:
+        self.effects += 1
+        self.add(
+            EffectApplied,
+            effect=self.effects,
+            attempt=self.life,
+            incarnation=self.life,
+            target="tickets",
+            operation="tickets.create",
+            object_id=f"T-{self.effects}",
+            identity={"partner_id": "4471"},
+        )
+
+    def answer(self) -> None:
+        self.add(AttemptAnswered, attempt=self.life, status=201, decision=Decision.APPLIED)
+
+    def write(self) -> None:
+        for phase in (Phase.COMMITTING, Phase.COMMITTED):
+            self.add(
+                BoundaryReached,
+                incarnation=self.life,
+                name="journal",
+                occurrence=1,
+                phase=phase,
+                boundary_kind=BoundaryKind.CHECKPOINT,
+                source=Injector.PYTHON,
+            )
+
+    def stop(self) -> None:
+        self.add(FaultInjected, incarnation=self.life, fault=self.fault, settling=Settling.SETTLED)
+
+    def kill(self) -> None:
+        self.stop()
+        self.add(IncarnationEnded, incarnation=self.life, exit_code=None, signal=9, by_harness=True)
+
+    def wake(self) -> None:
+        self.add(Note, code="woken", text=f"life {self.life} woke up", incarnation=self.life)
+
+    def exit(self) -> None:
+        self.add(IncarnationEnded, incarnation=self.life, exit_code=0, signal=None, by_harness=False)
+
+
 def write(directory: Path, *, cells: list[CellResult] | None = None, **changes: Any) -> Path:
     with RunWriter(directory) as writer:
         writer.write_run(run_info(**changes))
@@ -467,8 +616,6 @@ def write(directory: Path, *, cells: list[CellResult] | None = None, **changes: 
 
 
 def with_finding(result: CellResult, kind: VerdictKind, summary: str, operation: str = "") -> CellResult:
-    from dataclasses import replace
-
     finding = Finding(kind=kind, code=kind.value, summary=summary, operation=operation)
     return replace(result, verdict=Verdict.of([finding]))
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from needs import lacking
 
 
 def _load() -> ModuleType:
@@ -19,9 +23,39 @@ def _load() -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None or importlib.util.find_spec("playwright") is None:
+        lacking("needs a Chromium on PATH and the playwright package")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+        opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield opened
+        opened.close()
+
+
 @pytest.fixture(scope="session")
 def builders() -> ModuleType:
     return sys.modules.get("_report_builders") or _load()
+
+
+@pytest.fixture(scope="session")
+def deeper(builders: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of depth 2 with a race, another order of writes and equal states, and its reports."""
+    from ackgap.model.bounds import Bounds
+    from ackgap.report.write import write_reports
+
+    cells = builders.deeper_results()
+    ran = sum(1 for cell in cells if cell.schedule.faults and not cell.equal_to)
+    bounds = Bounds(
+        depth=2, faults=("killed",), variants=2, orders=True, ran=ran, equal=2, impossible=4, left=1, audited=1
+    )
+    directory = builders.write(tmp_path_factory.mktemp("run") / "deeper", cells=cells, bounds=bounds)
+    write_reports(directory)
+    return Path(directory)
 
 
 @pytest.fixture(scope="session")

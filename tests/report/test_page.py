@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +11,9 @@ from typing import Any
 import pytest
 
 from ackgap.model.boundary import CrashPoint
+from ackgap.model.manner import Manner
 from ackgap.model.matrix import Variant
-from ackgap.model.schedule import Schedule
+from ackgap.model.schedule import Fault, Schedule
 from ackgap.model.verdict import VerdictKind
 from ackgap.report.write import write_reports
 
@@ -38,23 +37,6 @@ class Opened:
         self.page.goto((directory / "report.html").as_uri() + fragment)
         self.page.wait_for_selector("button.cell")
         return self.page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None or importlib.util.find_spec("playwright") is None:
-        reason = "needs a Chromium on PATH and the playwright package"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-        opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -146,6 +128,31 @@ def test_an_axis_folds_its_columns_and_a_cell_then_offers_its_variants(opened: O
     members.filter(has_text="exit, fixed").click()
     page.wait_for_function("document.querySelector('#sheet .where').textContent.includes('key=fixed')")
     assert "T-102" not in page.locator("#sheet").inner_text()
+
+
+def test_with_several_faults_a_column_is_a_variant_and_a_fault(
+    opened: Opened, builders: ModuleType, tmp_path: Path
+) -> None:
+    killed = next(cell for cell in builders.results() if cell.cell == CELL.replace("returned", "applied"))
+    assert killed.verdict.kind is VerdictKind.DUPLICATE
+    point = killed.schedule.faults[0].point
+    lost = replace(killed, schedule=Schedule(faults=(Fault(point=point, manner=Manner.parse("lose")),)))
+    directory = builders.write(tmp_path / "run", cells=[killed, lost])
+    write_reports(directory)
+    page = opened.go(directory)
+    finding = page.locator(".finding").first.inner_text()
+    assert "2 cells in 2 columns" in finding
+    reading = page.locator("#reading").inner_text()
+    assert "the fault of its column happened" in reading
+    assert "one variant of the set-up with one fault" in reading
+
+
+def test_with_kills_alone_a_column_is_a_variant(opened: Opened, partner_review: Path) -> None:
+    page = opened.go(partner_review)
+    assert "variants" in page.locator(".finding").first.inner_text()
+    reading = page.locator("#reading").inner_text()
+    assert "the worker was killed at exactly that moment" in reading
+    assert "one fault" not in reading
 
 
 def test_hostile_content_is_shown_and_does_nothing(opened: Opened, builders: ModuleType, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import socket
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,8 @@ import pytest
 from ackgap.errors import ResultsInvalid
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.codec import decode, encode, result_from_json, result_to_json
-from ackgap.model.event import IncarnationStarted, event_to_json
+from ackgap.model.event import IncarnationStarted
+from ackgap.model.event_codec import event_to_json
 from ackgap.model.expectation import Expectation, ExpectedEffect, OperationFacts, Proof
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import UNDISTURBED, Schedule
@@ -166,3 +170,81 @@ def test_a_result_without_axes_and_with_two_faults_survives() -> None:
     odd = CellResult(scenario="x", variant=Variant(), schedule=schedule, verdict=Verdict.of(()), incarnations=3)
     assert result_from_json(result_to_json(odd)) == odd
     assert RowInfo.of(schedule).plain is False
+
+
+@pytest.fixture
+def room_for():
+    """Let no file grow beyond a size, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit(size: int) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+
+    yield limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_result_that_there_is_no_room_for_leaves_whole_lines_behind(tmp_path: Path, room_for) -> None:
+    with RunWriter(tmp_path) as writer:
+        writer.write_run(INFO)
+        writer.append(DUPLICATE)
+        before = (tmp_path / HISTORIES_FILE).read_bytes()
+        room_for(len(before) + 20)
+        with pytest.raises(ResultsInvalid, match=HISTORIES_FILE):
+            writer.append(result(UNDISTURBED))
+    assert (tmp_path / HISTORIES_FILE).read_bytes() == before
+    assert [cell.cell for cell in read_run(tmp_path).cells] == [DUPLICATE.cell]
+
+
+def test_a_description_that_there_is_no_room_for_leaves_the_old_one_and_no_part(tmp_path: Path) -> None:
+    with RunWriter(tmp_path) as writer:
+        writer.write_run(INFO)
+        (tmp_path / f".{RUN_FILE}.part").symlink_to("/dev/full")
+        with pytest.raises(ResultsInvalid, match=RUN_FILE):
+            writer.write_run(INFO)
+    assert read_run(tmp_path).info == INFO
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([RUN_FILE, CELLS_FILE, HISTORIES_FILE])
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_json_does_not_have_are_damage(tmp_path: Path, number: str) -> None:
+    with RunWriter(tmp_path) as writer:
+        writer.write_run(INFO)
+        writer.append(DUPLICATE)
+    cells = tmp_path / CELLS_FILE
+    cells.write_text(cells.read_text().replace("1.5", number))
+    with pytest.raises(ResultsInvalid, match="damaged"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize("file", [RUN_FILE, CELLS_FILE])
+def test_results_nested_without_end_are_damage(tmp_path: Path, file: str) -> None:
+    with RunWriter(tmp_path) as writer:
+        writer.write_run(INFO)
+    (tmp_path / file).write_text("[" * 100_000 + "]" * 100_000 + "\n")
+    with pytest.raises(ResultsInvalid, match="deep"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize("file", [RUN_FILE, CELLS_FILE, HISTORIES_FILE])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "directory"])
+def test_results_that_are_no_plain_file_are_refused_and_nobody_waits(tmp_path: Path, file: str, kind: str) -> None:
+    with RunWriter(tmp_path) as writer:
+        writer.write_run(INFO)
+        writer.append(DUPLICATE)
+    path = tmp_path / file
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        with socket.socket(socket.AF_UNIX) as end:
+            home = Path.cwd()
+            os.chdir(tmp_path)  # the path of a socket may have only about 100 bytes
+            try:
+                end.bind(file)
+            finally:
+                os.chdir(home)
+    with pytest.raises(ResultsInvalid, match=kind):
+        read_run(tmp_path).history_json(DUPLICATE.cell)

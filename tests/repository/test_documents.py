@@ -7,18 +7,21 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from ackgap import cli
+from ackgap.cli import arguments
 from ackgap.model.verdict import GLYPHS, VerdictKind
+from ackgap.target.profiles.profile import load_profile
 
 REPOSITORY = Path(__file__).parents[2]
 COMMAND_LINE = (REPOSITORY / "docs" / "command-line.md").read_text()
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    parser = cli._parser()
+    parser = arguments.make_parser()
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return {"": parser, **commands.choices}
 
@@ -56,7 +59,8 @@ def test_the_options_of_the_pytest_plugin_are_documented():
 def test_exit_statuses_are_documented_as_the_program_has_them():
     documented = {int(status) for status in re.findall(r"^\| (\d+) \|", COMMAND_LINE, re.MULTILINE)}
     assert cli.__doc__ is not None
-    assert documented == {int(status) for status in re.findall(r"(?<!\w)(\d+)  \S", cli.__doc__)} == {0, 1, 2, 3, 130}
+    in_help = {int(status) for status in re.findall(r"(?<!\w)(\d+)  \S", cli.__doc__)}
+    assert documented == in_help == {0, 1, 2, 3, 4, 130, 143}
 
 
 @pytest.mark.parametrize("kind", VerdictKind)
@@ -74,12 +78,30 @@ def test_the_architecture_names_each_room():
     assert [room for room in rooms if room not in text] == []
 
 
-def test_the_catalogue_of_targets_is_what_the_profiles_say():
-    spec = importlib.util.spec_from_file_location("make_targets", REPOSITORY / "docs" / "make_targets.py")
+def generator(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_of_profiles_is_what_the_program_reads():
+    module = generator("make_profile_reference")
+    assert module.REFERENCE.read_text() == module.reference(), "run python docs/make_profile_reference.py"
+
+
+def test_the_example_of_a_profile_is_one(tmp_path):
+    file = tmp_path / "desk.toml"
+    file.write_text(generator("make_profile_reference").EXAMPLE)
+    profile = load_profile(file)
+    assert [operation.name for operation in profile.operations] == ["create", "find"]
+    assert profile.protections["reference"].guards(profile.operations[0])
+
+
+def test_the_catalogue_of_targets_is_what_the_profiles_say():
+    module = generator("make_targets")
     assert module.CATALOGUE.read_text() == module.catalogue(), "run python docs/make_targets.py"
     for profile in module.profile_names():
         loaded = module.load_profile(profile)

@@ -14,10 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MODULE_LINES = 450
 FUNCTION_LINES = 75
 # Larger ones that were looked at: a ceiling each, which is lowered or removed when the module or function shrinks.
-LARGER_MODULES = {
-    "model/event.py": 470,
-    "target/profile.py": 490,
-}
+LARGER_MODULES: dict[str, int] = {}
 LARGER_FUNCTIONS = {
     "worker/sqlite.py:_connection_class": 145,
 }

@@ -109,3 +109,18 @@ def test_a_mistake_names_its_option(home: Path, more: dict[str, Any], option: st
 )
 def test_a_worker_is_named_after_its_program(command: tuple[str, ...], name: str) -> None:
     assert name_of_command(command) == name
+
+
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [
+        ("--worker", {"worker": "python3 a\0.py"}),
+        ("--env", {"env": ["A=b\0c"]}),
+        ("--state", {"state": ["a\0b"]}),
+        ("--reset", {"reset": "true \0"}),
+    ],
+)
+def test_a_nul_character_is_refused_with_its_option(home: Path, option: str, given: dict[str, Any]) -> None:
+    with pytest.raises(UsageInvalid, match="NUL") as caught:
+        flags(home, **given)
+    assert caught.value.where == option

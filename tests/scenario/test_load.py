@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ env = { TICKETS_URL = "{tickets.url}", JSON = '{"a": {"b": 1}}' }
 store = ["state.json"]
 external_state = ["/var/lib/agent"]
 in_doubt_when = 'NEEDS \\w+'
+mask = ['job-\\d+']
 allow_hosts = ["example.org"]
 requires = ["json"]
 requires_hint = "it is in the standard library"
@@ -113,6 +115,7 @@ def test_every_key_arrives(folder: Path) -> None:
     assert scenario.worker.env["JSON"] == '{"a": {"b": 1}}'
     assert scenario.worker.external_state == (Path("/var/lib/agent"),)
     assert scenario.worker.in_doubt_when == r"NEEDS \w+"
+    assert scenario.worker.mask == (r"job-\d+",)
     assert scenario.targets[0].settings == {"price": 0.1, "script": [{"say": ["a", "b"]}]}
     slow, quick = scenario.axes[0].values
     assert slow.proofs == (
@@ -162,7 +165,7 @@ def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_text_is_refused(folder: Path) -> None:
     (folder / "scenario.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioInvalid, match="cannot be read"):
+    with pytest.raises(ScenarioInvalid, match="not UTF-8"):
         load_scenario(folder)
 
 
@@ -191,6 +194,7 @@ def test_a_syntax_error_names_its_line(folder: Path) -> None:
         ("[targets.", 'env = { A = "{tickets.uri}" }\n[targets.', "worker.env.A", "has no 'uri'"),
         ("[targets.", "env = { A = 1 }\n[targets.", "worker.env.A", "valid string"),
         ("[targets.", 'in_doubt_when = "("\n[targets.', "worker.in_doubt_when", "not a regular expression"),
+        ("[targets.", 'mask = ["a", "("]\n[targets.', "worker.mask[1]", "not a regular expression"),
         ("[targets.", 'store = [""]\n[targets.', "worker.store[0]", "at least 1 character"),
         ("[targets.tickets]", '[targets."a b"]', 'targets."a b"', "cannot be a target's name"),
         ("[targets.tickets]", '[targets."a.b"]', 'targets."a.b"', "cannot be a target's name"),
@@ -287,3 +291,72 @@ def test_several_mistakes_are_told_at_once(folder: Path) -> None:
 def test_two_checks_of_one_name_are_refused(folder: Path) -> None:
     check = '[[checks]]\nname = "a"\ncommand = "python3 x.py"\n'
     assert "Two checks are called 'a'" in refusal(folder, MINIMAL + check + check).what
+
+
+def test_a_byte_order_mark_is_no_mistake(folder):
+    file = folder / "scenario.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + MINIMAL.encode())
+    assert load_scenario(file).name == load(folder, MINIMAL).name
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("[limits]\nlife_s = nan\n", "key limits.life_s"),
+        ("[targets.tickets.settings]\nprice = inf\n", "key targets.tickets.settings.price"),
+        ('[worker.env]\nA = "x\\u0000y"\n', "key worker.env.A"),
+        ("[targets.tickets.settings]\ndeep = " + "[" * 100_000 + "\n", "deep"),
+        ("[targets.tickets.settings]\ndeep = " + "[" * 70 + "]" * 70 + "\n", "nested"),
+    ],
+)
+def test_values_that_nothing_can_be_done_with_are_refused_with_their_key(folder, lines, said):
+    with pytest.raises(ScenarioInvalid) as caught:
+        load(folder, MINIMAL + lines)
+    assert said in str(caught.value)
+    assert "scenario.toml" in str(caught.value)
+
+
+def test_a_named_pipe_is_no_scenario_and_nobody_waits_for_it(folder):
+    (folder / "scenario.toml").unlink(missing_ok=True)
+    os.mkfifo(folder / "scenario.toml")
+    with pytest.raises(ScenarioInvalid, match="named pipe"):
+        load_scenario(folder / "scenario.toml")
+
+
+def test_a_value_of_an_axis_may_set_up_a_target_and_later_axes_overrule(tmp_path):
+    (tmp_path / "agent.py").write_text("")
+    file = tmp_path / "scenario.toml"
+    file.write_text("""
+name = "s"
+[worker]
+command = "python agent.py"
+[targets.model]
+profile = "openai"
+settings = { seed = 3, input_price = 1.0 }
+[axes.drift.values.none]
+settings = { model = { drift = ["none"] } }
+[axes.drift.values.decision]
+settings = { model = { drift = ["decision"], seed = 4 } }
+[axes.price.values.high]
+settings = { model = { input_price = 9.0, seed = 5 } }
+""")
+    scenario = load_scenario(file)
+    none, decision = scenario.variants()
+    assert scenario.targets_of(none)[0].settings == {"seed": 5, "input_price": 9.0, "drift": ["none"]}
+    assert scenario.targets_of(decision)[0].settings == {"seed": 5, "input_price": 9.0, "drift": ["decision"]}
+
+
+def test_settings_for_a_target_that_is_not_there_are_refused(tmp_path):
+    (tmp_path / "agent.py").write_text("")
+    file = tmp_path / "scenario.toml"
+    file.write_text("""
+name = "s"
+[worker]
+command = "python agent.py"
+[targets.model]
+profile = "openai"
+[axes.drift.values.none]
+settings = { modle = { drift = ["none"] } }
+""")
+    with pytest.raises(ScenarioInvalid, match="no target 'modle'; did you mean 'model'"):
+        load_scenario(file)

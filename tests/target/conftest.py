@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,11 +15,13 @@ from ackgap.model.event import Event
 from ackgap.target.clock import VirtualClock
 from ackgap.target.engine import Engine
 from ackgap.target.ledger import Numbering
-from ackgap.target.payload import decode_body, decode_query, digest
 from ackgap.target.ports import OpenGate, Severed
-from ackgap.target.profile import chosen_protection, chosen_settings, load_profile
-from ackgap.target.request import Request
+from ackgap.target.profiles.facts import chosen_protection, chosen_settings
+from ackgap.target.profiles.profile import load_profile
 from ackgap.target.service import TargetService
+from ackgap.target.wire.graphql_body import read_graphql
+from ackgap.target.wire.payload import decode_body, decode_query, digest
+from ackgap.target.wire.request import Request
 
 LIMIT_S = 10.0
 
@@ -61,7 +64,7 @@ class ParkingGate(OpenGate):
     def incarnation_of(self, peer_port: int, local_port: int) -> int | None:
         return self.life
 
-    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> None:
+    async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> Any:
         self.passed.append((name, phase))
         if phase in self.phases:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -193,6 +196,7 @@ class Bench:
             clock=self.clock,
             drift=more.get("drift", 0),
             numbers=more.get("numbers") or Numbering(),
+            interposer=more.get("interposer"),
         )
 
     def connect(self) -> Wire:
@@ -239,9 +243,8 @@ class Shop:
         raw = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         kind = more.get("content_type", "application/json")
         plain, _, query = path.partition("?")
-        match = self.profile.match(method, plain)
-        assert match is not None
-        headers = {} if key is None else {"idempotency-key": key}
+        headers = {name.lower(): value for name, value in (more.get("headers") or {}).items()}
+        headers |= {} if key is None else {"idempotency-key": key}
         decoded = decode_body(raw, kind)
         request = Request(
             method=method,
@@ -252,8 +255,12 @@ class Shop:
             payload=decoded.value,
             problem=decoded.problem,
             digest=digest(raw),
-            path_values=match.path_values,
         )
+        if self.profile.graphql:
+            request = replace(request, graphql=read_graphql(request.payload))
+        match = self.profile.match(request)
+        assert match is not None
+        request = replace(request, path_values=match.path_values)
         return self.engine.decide(
             match, request, incarnation=more.get("incarnation", 1), occurrence=more.get("occurrence", 1)
         )

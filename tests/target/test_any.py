@@ -7,7 +7,8 @@ import json
 import pytest
 
 from ackgap.model.event import Decision
-from ackgap.target.profile import facts, learned_facts, load_profile
+from ackgap.target.profiles.facts import facts, learned_facts
+from ackgap.target.profiles.profile import load_profile
 
 
 def body(handled):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ackgap.model.event import AttemptAnswered
-from ackgap.target.chat import token_count
+from ackgap.target.models.usage import token_count
 
 TOOL = {
     "type": "function",
@@ -52,7 +52,7 @@ def test_one_life_always_hears_the_same_words_and_each_restart_the_next(shop):
         ["Aurelia is sound."] * 2,
         ["Aurelia looks sound."] * 2,
         ["Sound."] * 2,
-        ["Aurelia is sound."] * 2,
+        ["Aurelia is sound. To say it once more."] * 2,
     ]
 
 

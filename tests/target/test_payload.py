@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackgap.model.event import AttemptReceived, EffectApplied
-from ackgap.target.payload import (
+from ackgap.target.wire.headers import telling_headers
+from ackgap.target.wire.payload import (
     BODY_LIMIT,
     REDACTED,
     STRING_LIMIT,
@@ -21,7 +22,13 @@ from ackgap.target.payload import (
     fingerprint,
     inflate,
     safe,
+    shortened,
 )
+
+
+def mark(secret):
+    return f"{REDACTED} {fingerprint(secret)[:12]}"
+
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -31,13 +38,56 @@ FORM = "application/x-www-form-urlencoded"
     ["Authorization", "api_key", "API-KEY", "apikey", "access_token", "clientSecret", "password", "db_credentials"],
 )
 def test_secrets_are_redacted_at_any_depth(name):
-    assert safe({"a": [{"b": {name: {"deep": "hush"}}}]}) == {"a": [{"b": {name: REDACTED}}]}
+    assert safe({"a": [{"b": {name: {"deep": "hush"}}}]}) == {"a": [{"b": {name: mark({"deep": "hush"})}}]}
 
 
 def test_counts_of_tokens_are_no_secrets():
     usage = {"max_tokens": 100, "usage": {"prompt_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 1}}}
     assert safe(usage) == usage
-    assert safe({"max_tokens": "tok_live"}) == {"max_tokens": REDACTED}
+    assert safe({"max_tokens": "tok_live"}) == {"max_tokens": mark("tok_live")}
+
+
+def test_secrets_that_differ_stay_different_and_none_can_be_read():
+    one, again, other = (safe({"token": value})["token"] for value in ("tok-1", "tok-1", "tok-2"))
+    assert one == again != other
+    assert one.startswith(f"{REDACTED} ")
+    assert len(one) == len(REDACTED) + 13
+    assert "tok" not in one
+
+
+def test_names_and_paths_that_differ_only_after_the_cut_stay_different():
+    long = "x" * STRING_LIMIT
+    assert len(safe({f"{long}a": 1, f"{long}b": 2})) == 2
+    assert shortened(f"{long}a") != shortened(f"{long}b")
+    assert shortened(long) == long
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({"X-Tenant": "a", "Stripe-Account": "acct_1"}, {"x-tenant": "a", "stripe-account": "acct_1"}),
+        ({"X-Author-Id": "7"}, {"x-author-id": "7"}),
+        ({"X-Account-Id": "7", "Accept-Language": "de"}, {"x-account-id": "7"}),
+        ({"Authorization": "Bearer hush", "Cookie": "hush", "X-Auth-Token": "hush"}, {}),
+        ({"User-Agent": "u", "Traceparent": "00-1", "X-Request-Id": "r", "X-Retry-Count": "1"}, {}),
+        ({"Idempotency-Key": "k", "X-My-Key": "k", "X-Forwarded-For": "::1"}, {}),
+        ({"X-Account-Secret": "hush"}, {"x-account-secret": "[redacted] " + fingerprint("hush")[:12]}),
+    ],
+)
+def test_headers_that_say_who_is_meant_are_kept_and_no_others(run, bench, sent, kept):
+    async def work():
+        async with bench("any") as b, b.connect() as wire:
+            await wire.ask("POST", "/x", {"a": 1}, sent)
+            return b.recorder.of(AttemptReceived)
+
+    (received,) = run(work())
+    assert received.headers == kept
+
+
+def test_no_number_of_headers_makes_a_history_large():
+    kept = telling_headers({f"x-h{place}": "v" * 60_000 for place in range(500)}, key=None)
+    assert len(kept) == 24
+    assert len(repr(kept)) < 24 * 2048
 
 
 def test_a_long_text_is_replaced_by_its_head_size_and_digest():
@@ -81,7 +131,9 @@ def test_whatever_a_worker_sends_can_be_written_down_as_utf8(value):
         (b"[1,2]", "", [1, 2]),
         (b"a=1&b=&a=2", FORM, {"a": ["1", "2"], "b": ""}),
         (b"metadata[order]=7&items[]=x&items[]=y", FORM, {"metadata": {"order": "7"}, "items": ["x", "y"]}),
-        (b"items[0][price]=p1&items[1][price]=p2", FORM, {"items": {"0": {"price": "p1"}, "1": {"price": "p2"}}}),
+        (b"items[1][price]=p2&items[0][price]=p1", FORM, {"items": [{"price": "p1"}, {"price": "p2"}]}),
+        (b"items[1]=b&items[7]=h", FORM, {"items": {"1": "b", "7": "h"}}),
+        (b"a[0][0]=x&b[]=y", FORM, {"a": [["x"]], "b": ["y"]}),
         (b"plain", "text/plain", "plain"),
         (b"{not json", "text/plain", "{not json"),
     ],

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
 from ackgap.content import find_profile, profile_names, scenarios_directory, targets_directory
 from ackgap.errors import ProfileInvalid, ScenarioInvalid, UsageInvalid
-from ackgap.model.event import Decision
-from ackgap.target.profile import chosen_settings, facts, load_profile
+from ackgap.model.event import Decision, Note
+from ackgap.target.profiles.facts import chosen_settings, facts
+from ackgap.target.profiles.profile import load_profile
+from ackgap.target.profiles.rules import ConditionRule, KeyRule, NaturalKeyRule
 
 DAY_S = 86400
 HEADER = """
@@ -57,10 +60,12 @@ def test_each_shipped_profile_loads_and_each_claim_has_a_source(name):
     assert profile.name == name
     assert profile.sources
     for source in profile.sources:
-        assert source.url or source.grade in {"invented", "unknown"}, source.claim
+        assert source.url or source.grade in {"own", "invented", "unknown"}, source.claim
     for operation in profile.operations:
         assert not operation.effect or not profile.described or operation.identity, operation.name
-        assert operation.effect or operation.paid or operation.does in {"get", "list", "models"}, operation.name
+        assert operation.effect or operation.paid or operation.does in {
+            "get", "list", "models", "anthropic_models", "count_tokens"
+        }, operation.name  # fmt: skip
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -70,7 +75,22 @@ def test_the_protections_of_each_shipped_profile_have_their_facts(name):
         for fact in facts(profile, "t", protection.name).values():
             assert fact.protection == protection.name
             assert fact.protection not in fact.could_protect
-            assert not fact.honours_keys or fact.key_window_s == DAY_S
+            assert not fact.honours_keys or fact.key_window_s is None or fact.key_window_s >= 300
+
+
+RULES = {"key": KeyRule, "natural_key": NaturalKeyRule, "condition": ConditionRule}
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_what_is_unknown_of_a_protection_names_an_axis_and_is_among_the_sources(name):
+    profile = load_profile(name)
+    for protection in profile.protections.values():
+        for axis, served in protection.unknown.items():
+            rule, _, attribute = axis.partition(".")
+            assert not attribute or attribute in {each.name for each in fields(RULES[rule])}, axis
+            assert served, axis
+        grades = {source.grade for source in profile.sources}
+        assert not protection.unknown or "unknown" in grades, protection.name
 
 
 def test_facts_say_what_could_have_protected():
@@ -194,7 +214,7 @@ def test_a_ticket_can_be_looked_up_by_what_it_is_about(shop):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("name = ", ["cannot be read"]),
+        ("name = ", ["is not TOML"]),
         (HEADER + "colour = 1" + OPERATION + NONE, ["colour"]),
         (HEADER + OPERATION.replace("effect", "efect") + NONE, ["operations[create].efect", "did you mean 'effect'"]),
         (HEADER + OPERATION.replace('"create"\neffect', '"make"\neffect') + NONE, ["operations[create].does", "'put'"]),
@@ -241,7 +261,7 @@ def test_an_unknown_profile_gets_a_suggestion():
     ("profile", "settings", "place"),
     [
         ("model", {"script": ["hello"]}, r"settings\.script\[0\]"),
-        ("model", {"script": [{"say": "x", "call": {"tool": "t"}}]}, r"settings\.script\[0\]"),
+        ("model", {"script": [{"when": {"turn": 1}}]}, r"settings\.script\[0\]"),
         ("model", {"script": [{"when": {"has": "x"}, "say": "x"}]}, r"settings\.script\[0\]\.when"),
         ("model", {"script": [{"call": {"arguments": []}}]}, r"settings\.script\[0\]\.call"),
         ("model", {"script": "x"}, r"settings\.script"),
@@ -269,3 +289,30 @@ def test_installed_content_wins_and_missing_content_says_how_to_get_it(monkeypat
     assert content.targets_directory() == package / "_content" / "targets"
     with pytest.raises(HarnessFailed, match="force-reinstall"):
         content.scenarios_directory()
+
+
+def test_a_person_who_takes_three_days_lets_virtual_time_go_by_when_a_worker_asks_in_vain(bench, run):
+    async def scene():
+        async with bench("approval", settings={"after_s": 72 * 3600.0}) as service, service.connect() as wire:
+            before_s = service.clock.now_s()
+            asked = (await wire.ask("POST", "/approvals", {"case_id": "1", "text": "t"})).json()
+            first = (await wire.ask("GET", f"/approvals/{asked['id']}")).json()
+            again = (await wire.ask("GET", f"/approvals/{asked['id']}")).json()
+            passed_s = service.clock.now_s() - before_s
+            notes = [note.code for note in service.recorder.of(Note)]
+        return first["status"], again["status"], passed_s, notes
+
+    first, again, passed_s, notes = run(scene())
+    assert (first, again) == ("pending", "decided")
+    assert 72 * 3600 <= passed_s < 72 * 3600 + 60
+    assert notes == ["time_passed"]
+
+
+def test_a_decision_that_is_there_lets_no_time_go_by(bench, run):
+    async def scene():
+        async with bench("approval") as service, service.connect() as wire:
+            asked = (await wire.ask("POST", "/approvals", {"case_id": "1", "text": "t"})).json()
+            await wire.ask("GET", f"/approvals/{asked['id']}")
+            return service.clock.offset_s
+
+    assert run(scene()) == 0.0

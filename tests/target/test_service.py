@@ -21,9 +21,9 @@ from ackgap.model.event import (
     EffectApplied,
     Note,
 )
-from ackgap.target.connection import BODY_BYTES
 from ackgap.target.ledger import Numbering
 from ackgap.target.service import TargetService
+from ackgap.target.wire.connection import BODY_BYTES
 
 TICKET = {"partner_id": "4471", "kind": "review"}
 

@@ -262,6 +262,9 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
         def answer_empty(self) -> None:
             self.send_body(b"", "text/plain")
 
+        def answer_event(self) -> None:
+            self.send_body(b'event: message\ndata: {"answer": 42}\n\n', "text/event-stream")
+
         def answer_large(self) -> None:
             self.send_body(b"x" * 300_000, "text/plain")
 
