@@ -13,7 +13,7 @@ help: ## Show what there is
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[langgraph]' --group test --group lint --group bench
+	$(BIN)/python -m pip install --quiet --editable '.[anthropic,aws,celery,dbos,dbos-postgres,langgraph,langgraph-postgres,llamaindex,openai,openai-agents,prefect,pydantic-ai,pydantic-ai-temporal,stripe,temporal]' --group test --group lint --group bench
 	@touch $@
 
 demo: $(STAMP) ## Kill a LangGraph agent at every step and show the matrix (about 40 cells)
@@ -33,9 +33,11 @@ lint: $(STAMP) ## Style, strict types, import layers
 format: $(STAMP) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
-bench: $(STAMP) ## Measure against the script that one would write by hand; prints ratios
+bench: $(STAMP) ## Measure against what one would write by hand, what durability costs and what pruning saves
 	$(BIN)/python benchmarks/naive_script.py
 	$(BIN)/python benchmarks/announcement.py
+	$(BIN)/python benchmarks/durability.py
+	$(BIN)/python benchmarks/pruning.py
 
 sample: $(STAMP) ## Make the sample report and the pictures in the docs anew
 	$(BIN)/python docs/make_pictures.py

@@ -13,28 +13,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ackgap.content import profile_names
-from ackgap.target.profile import AnswerSpec, KeyRule, NaturalKeyRule, Operation, Profile, Protection, load_profile
+from ackgap.target.profiles.describe import (
+    GRADES,
+    KINDS,
+    answer_in_words,
+    effect_in_words,
+    grades_of,
+    kind_of,
+    lookup_in_words,
+    rules_in_words,
+)
+from ackgap.target.profiles.profile import Profile, load_profile
+from ackgap.target.profiles.rules import Protection
 
 CATALOGUE = Path(__file__).with_name("targets.md")
-
-GRADES = {
-    "vendor": "the service's own documentation, or a standard",
-    "thread": "an issue or pull request of those who build or use it",
-    "third-party": "somebody else's page",
-    "probed": "a measurement",
-    "invented": "nowhere: a service or a number that exists only here",
-    "unknown": "nowhere yet: nobody found out, and the weakest reading is served",
-}
-_STORES = {
-    "all": "every answer is kept, errors too",
-    "executed": "every answer is kept, errors too, except of requests that fail validation",
-    "successes": "only answers of success are kept",
-}
-_COMPARES = {
-    "parameters": "the decoded parameters",
-    "bytes": "the bytes of the body",
-    "nothing": "nothing: the repeat may say anything",
-}
 
 
 def catalogue() -> str:
@@ -48,15 +40,32 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Written by docs/make_targets.py from targets/*.toml. Change those, then run it again. -->"
     yield ""
-    yield "The fake services that ship with ackgap. `ackgap targets NAME` shows one in the terminal. A profile of your"
-    yield "own is one TOML file, named where a profile is named: `--target desk=./desk.toml`."
+    yield "The fake services that ship with ackgap. `ackgap targets NAME` shows one in the terminal, and"
+    yield "`ackgap serve NAME` serves it alone, for developing an agent against it."
     yield ""
-    yield "| profile | what it is | repeats, by default | other protections |"
-    yield "|---|---|---|---|"
-    for profile in profiles:
-        default = profile.protections[profile.default_protection]
-        others = [f"`{name}`" for name in profile.protections if name != default.name]
-        yield _row(f"[`{profile.name}`](#{profile.name})", profile.title, default.title, ", ".join(others))
+    yield "A profile of your own is one TOML file outside the package, named by its path where a profile is named:"
+    yield "`--target desk=./desk.toml`. Begin with a copy, `ackgap targets case-management --toml > desk.toml`, and let"
+    yield "`ackgap targets --check desk.toml` say what is wrong with it. Every key, and a short example of a service"
+    yield "that only one company has, are in [writing a profile](writing-a-profile.md)."
+    yield ""
+    yield "**Through MCP.** Each of them but `any` is an MCP server as well, below `/mcp` on its own port"
+    yield "(`{NAME.mcp}` in a scenario): every operation below is a tool, named with `_` for every dot, such as"
+    yield "`payments_create`. A call of a tool is the request of its operation, under the same rules for repeats and in"
+    yield "the same ledger. See"
+    yield "[Tools](writing-a-scenario.md#tools-mcp)."
+    for kind in KINDS:
+        yield ""
+        yield f"{kind}:"
+        yield ""
+        yield "| profile | what it is | repeats, by default | other protections | facts |"
+        yield "|---|---|---|---|---|"
+        for profile in profiles:
+            if kind_of(profile) != kind:
+                continue
+            default = profile.protections[profile.default_protection]
+            others = ", ".join(f"`{name}`" for name in profile.protections if name != default.name)
+            grades = ", ".join(f"{count} {grade}" for grade, count in grades_of(profile).items())
+            yield _row(f"[`{profile.name}`](#{profile.name})", profile.title, default.title, others, grades)
     yield ""
     yield "Where a source gives no answer, the fake does what protects the worker least, and says so under *Not known*."
     yield "Grades of sources:"
@@ -85,10 +94,7 @@ def _profile(profile: Profile) -> Iterator[str]:
         yield f"### {profile.name}: {protection.name}{mark}"
         yield ""
         yield f"{_sentence(protection.title)}"
-        rules = list(_rules(protection, profile))
-        if rules:
-            yield ""
-            yield from rules
+        yield from _rules(protection, profile)
     if profile.settings:
         yield ""
         yield f"### {profile.name}: settings"
@@ -99,6 +105,14 @@ def _profile(profile: Profile) -> Iterator[str]:
             default = f"`{json.dumps(setting.default)}`"
             choices = f" One of {', '.join(f'`{choice}`' for choice in setting.choices)}." if setting.choices else ""
             yield _row(f"`{setting.name}`", default, setting.about + choices)
+    if profile.errors:
+        yield ""
+        yield f"### {profile.name}: errors"
+        yield ""
+        yield "| error | answer |"
+        yield "|---|---|"
+        for name, answer in profile.errors.items():
+            yield _row(f"`{name}`", answer_in_words(answer))
     yield ""
     yield from _sources(profile)
 
@@ -111,7 +125,12 @@ def _operations(profile: Profile) -> Iterator[str]:
         identity = ", ".join(f"`{path}`" for path in operation.identity)
         if operation.effect and not identity:
             identity = "learned from two undisturbed runs"
-        yield _row(f"`{operation.name}`", request, _effect(operation, profile), identity)
+        yield _row(f"`{operation.name}`", request, effect_in_words(operation, profile), identity)
+    for operation in profile.operations:
+        lookup = lookup_in_words(operation)
+        if lookup:
+            yield ""
+            yield f"`{operation.name}`: {' '.join(lookup)}"
     shown = [operation for operation in profile.operations if operation.artifact]
     for operation in shown:
         yield ""
@@ -124,78 +143,25 @@ def _operations(profile: Profile) -> Iterator[str]:
         yield f"Objects of `{later.collection}` show {fields} after {after}."
 
 
-def _effect(operation: Operation, profile: Profile) -> str:
-    if operation.effect:
-        return operation.noun[0]
-    if operation.paid:
-        return f"none; costs {operation.price:g} {profile.currency}" if operation.price else "none; paid by use"
-    return "none"
-
-
 def _rules(protection: Protection, profile: Profile) -> Iterator[str]:
-    if protection.key is not None:
-        yield from _key(protection.key)
-    if protection.natural_key is not None:
-        yield from _natural_key(protection.natural_key)
-    if protection.key is None and protection.natural_key is None:
-        return
-    unguarded = [
-        f"`{operation.name}`"
-        for operation in profile.operations
-        if operation.effect and not protection.guards(operation)
-    ]
-    if unguarded:
-        yield f"- Not protected by it: {', '.join(unguarded)}."
-
-
-def _key(rule: KeyRule) -> Iterator[str]:
-    kind, _, name = rule.place.partition(".")
-    space = "one key space" if rule.scope == "account" else "one key space for each method and path"
-    yield f"- The key is in the {kind}, as `{name}`; {space}."
-    if rule.operations:
-        yield f"- Looked at by {', '.join(f'`{operation}`' for operation in rule.operations)}."
-    start = "the first request" if rule.window_starts == "first_request" else "the end of the first request"
-    yield f"- Remembered {_duration(rule.window_s)}{f' from {start} on' if rule.window_s is not None else ''}."
-    yield f"- A repeat gets the first answer again: {_STORES[rule.stores]}."
-    if rule.replay_headers:
-        marks = ", ".join(f"`{header}: {value}`" for header, value in rule.replay_headers.items())
-        yield f"- An answer that is given again is marked {marks}."
-    if rule.compares == "nothing":
-        yield f"- Compared under the same key: {_COMPARES[rule.compares]}."
-    else:
-        yield (
-            f"- Compared under the same key: {_COMPARES[rule.compares]}. Where they differ: "
-            f"{_answer(rule.mismatch, 'the first answer, as if they did not')}."
-        )
-    yield f"- While the first request runs, another one gets {_answer(rule.concurrent, 'through, undetected')}."
-    if rule.max_length is not None:
-        yield f"- A key of more than {rule.max_length} characters gets {_answer(rule.too_long, 'refused')}."
-
-
-def _natural_key(rule: NaturalKeyRule) -> Iterator[str]:
-    yield f"- A repeat is what has the same {', '.join(f'`{path}`' for path in rule.paths)}."
-    if rule.operations:
-        yield f"- Looked at by {', '.join(f'`{operation}`' for operation in rule.operations)}."
-    for field, values in rule.unless.items():
-        yield f"- Objects no longer count once `{field}` is {' or '.join(f'`{value}`' for value in values)}."
-    yield f"- A repeat gets {_answer(rule.answer, '200 and the object that exists')}; nothing is made."
-
-
-def _answer(answer: AnswerSpec | None, otherwise: str) -> str:
-    if answer is None:
-        return otherwise
-    return f"{answer.status} and `{json.dumps(answer.body)}`" if answer.body is not None else f"{answer.status}"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "for ever"
-    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        # A day is said as 24 hours, as services do.
-        if seconds >= size and seconds % size == 0 and (size != 86400 or seconds > 86400):
-            number = round(seconds / size)
-            return f"for {number} {unit}{'' if number == 1 else 's'}"
-    return f"for {seconds:g} seconds"
+    """Yield blocks of lines, each with an empty line before it."""
+    groups = rules_in_words(profile, protection)
+    guarded = [(names, lines) for names, lines in groups if lines]
+    for names, lines in guarded:
+        if len(groups) > 1:
+            yield ""
+            yield f"{', '.join(f'`{name}`' for name in names)}:"
+        yield ""
+        yield from (f"- {line}" for line in lines)
+    unguarded = [f"`{name}`" for names, lines in groups if not lines for name in names]
+    if guarded and unguarded:
+        yield ""
+        yield f"Not protected by it: {', '.join(unguarded)}."
+    if protection.unknown:
+        yield ""
+        yield "Not known of it:"
+        yield ""
+        yield from (f"- `{axis}`: {served}" for axis, served in protection.unknown.items())
 
 
 def _sources(profile: Profile) -> Iterator[str]:
