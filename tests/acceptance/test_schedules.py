@@ -195,11 +195,13 @@ def test_a_call_is_spoiled_and_the_same_life_is_killed_later(project):
 def test_of_two_writes_at_once_the_later_one_lands_first_and_the_worker_dies_in_between(project):
     scenario = SCENARIO.partition("[axes")[0]
     held = "hold@file.result.replace#1:committing,until=file.cursor.replace#1"
-    schedules = ("file.result.replace#1:committed", held, f"{held};kill@file.cursor.replace#1:committed")
-    outcome = run(project, *schedules, scenario=scenario, agent=BOTH)
-    assert outcome.verdicts[f"{schedules[0]}@default"] == "ok"
+    other_way = "hold@file.cursor.replace#1:committing,until=file.result.replace#1"
+    in_order = f"{other_way};kill@file.result.replace#1:committed"
+    out_of_order = f"{held};kill@file.cursor.replace#1:committed"
+    outcome = run(project, held, in_order, out_of_order, scenario=scenario, agent=BOTH)
     assert outcome.verdicts[f"{held}@default"] == "ok"
-    assert outcome.verdicts[f"{schedules[2]}@default"] == "lost"
+    assert outcome.verdicts[f"{in_order}@default"] == "ok"
+    assert outcome.verdicts[f"{out_of_order}@default"] == "lost"
     landed = [
         event["name"]
         for event in outcome.history(f"{held}@default")

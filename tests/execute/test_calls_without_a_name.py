@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import pytest
 
 from ackgap.execute.life import Life
+from ackgap.execute.process import WorkerProcess
 
 LINE = ("tickets", "POST", "/mcp")
 
 
 @pytest.fixture
 def life() -> Life:
-    return Life(incarnation=1, token="t", process=cast("Any", None))
+    return Life(incarnation=1, token="t", process=WorkerProcess(token="t", output_bytes=1))
 
 
 def test_the_only_call_on_its_way_gets_the_name(life):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ackgap.execute.resting import at_rest
+from ackgap.execute.resting import Patience, at_rest
 
 
 @pytest.fixture
@@ -55,3 +55,27 @@ def test_processes_that_have_ended_rest():
     process.wait()
     assert rests(process.pid)
     assert asyncio.run(at_rest(list, for_s=0.01))
+
+
+def patience_with(*pids: int, event_after_s: float, rest_s: float) -> bool:
+    return asyncio.run(Patience(lambda: pids).awaits(asyncio.sleep(event_after_s), rest_s=rest_s))
+
+
+def test_patience_with_a_process_that_rests_ends(program):
+    pid = program("print('ready', flush=True); __import__('time').sleep(60)")
+    assert not patience_with(pid, event_after_s=60, rest_s=0.1)
+
+
+def test_patience_with_a_process_at_work_outlasts_its_limit(program):
+    pid = program("print('ready', flush=True)\nwhile True: pass")
+    assert patience_with(pid, event_after_s=0.5, rest_s=0.1)
+
+
+def test_patience_with_a_process_that_waits_in_a_loop_ends_too(program):
+    pid = program("print('ready', flush=True)\nwhile True: pass")
+    assert not patience_with(pid, event_after_s=60, rest_s=0.02)
+
+
+def test_patience_without_processes_is_a_time_limit():
+    assert not patience_with(event_after_s=60, rest_s=0.02)
+    assert patience_with(event_after_s=0.02, rest_s=60)

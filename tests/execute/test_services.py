@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -252,11 +253,16 @@ def test_temporal_is_new_for_each_cell_at_the_same_address(home, tmp_path):
     names = dict(household.names)
     assert names["engine.namespace"] == "default"
     empty = household.digest()
+    (file,) = tmp_path.rglob("temporal.db")
+    reader = sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM namespaces").fetchone() == (2,)  # the server writes on meanwhile
     start = f"workflow start --address {names['engine.address']} --task-queue q --type W --workflow-id w"
     command = [temporal_module.find_temporal(), *shlex.split(start)]
     first = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert first.returncode == 0, first.stderr
     until(lambda: household.digest() != empty, "the history of the workflow counts")
+    reader.close()
     household.renew(Notes())
     assert household.names == names
     show = [*command[:1], *shlex.split(f"workflow describe --address {names['engine.address']} --workflow-id w")]

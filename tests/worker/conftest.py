@@ -3,10 +3,12 @@
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import textwrap
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,6 +39,7 @@ class Supervisor:
         self._hold: Predicate = lambda message: False
         self._held: dict[int, tuple[socket.socket, Message]] = {}
         self._connections: list[socket.socket] = []
+        self._readers: defaultdict[int, list[threading.Thread]] = defaultdict(list)
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))
         self._listener.listen()
@@ -86,12 +89,26 @@ class Supervisor:
 
     def finish(self, worker: subprocess.Popen) -> str:
         out, err = worker.communicate(timeout=LIMIT_S)
+        self.hear_out(worker)
         assert worker.returncode == 0, f"exit {worker.returncode}\n{out}\n{err}\n{self.said()}"
         assert not self.of_type("trouble"), self.of_type("trouble")
         assert err == "", err
         return out
 
     # ------------------------------------------------------------ messages
+
+    def hear_out(self, worker: subprocess.Popen) -> None:
+        """Read to its end what a worker that is over has said; it does not wait to be heard."""
+        with socket.socket(socket.AF_UNIX) as last:
+            try:
+                last.connect(str(self._path))
+            except OSError:
+                return  # it plays dead
+            last.sendall(b'{"type": "last"}\n')
+            self.wait_for(lambda message: message["type"] == "last")  # whoever came before it has been let in
+        self.messages.remove({"type": "last"})
+        for thread in self._readers[worker.pid]:
+            thread.join(LIMIT_S)
 
     def hold(self, predicate: Predicate) -> None:
         """Hold what stands at a matching announcement from now on."""
@@ -169,6 +186,7 @@ class Supervisor:
             self._connections.append(connection)
             thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
             self._threads.append(thread)
+            self._readers[_pid_behind(connection)].append(thread)
             thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -195,6 +213,11 @@ class Supervisor:
             connection.sendall(json.dumps({"id": message["id"], "go": True}).encode() + b"\n")
         except OSError:
             return
+
+
+def _pid_behind(connection: socket.socket) -> int:
+    pid, *_ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return pid
 
 
 class Service:

@@ -228,7 +228,7 @@ class Gatekeeper:
         arriving = f"{message['name']}#1:{phase}"
         if self._hold is not None:
             self._hold.arrived(arriving)
-            await self._hold.hold(arriving)
+            await self._hold.hold(arriving, life.patience)
         life.turnstile.arrive(write)
         ahead = life.turnstile.ahead_of(write)
         overlapped = not await life.turnstile.wait_for_quiet(before=write)
@@ -254,7 +254,7 @@ class Gatekeeper:
         life.meet(fault)
         self._strike_call(life, fault)
         life.turnstile.hold(write)
-        passed = await life.until_passed(fault.manner.until, limit_s=ORDER_LIMIT_S)
+        passed = await life.awaits_passing(fault.manner.until, rest_s=ORDER_LIMIT_S)
         life.turnstile.release(write)
         if not passed and not life.struck.is_set():
             text = f"{fault.manner.until} did not land while {point} was held, so it cannot land first"

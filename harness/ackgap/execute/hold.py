@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 
+from ackgap.execute.resting import Patience
 from ackgap.scenario.scenario import HoldProof
 
 __all__ = ["HoldObservation"]
 
-WAIT_LIMIT_S = 5.0
-"""Real seconds without a step after which a worker counts as waiting; a busy machine may take some for one step."""
+WAIT_LIMIT_S = 1.5
+"""Real seconds of rest without a step after which a worker counts as waiting."""
 
 
 class HoldObservation:
@@ -36,14 +37,16 @@ class HoldObservation:
         if self._holding and fnmatch.fnmatchcase(point, self._proof.until):
             self._went_on.set()
 
-    async def hold(self, point: str) -> None:
-        """Hold the thread at the point if it is the one to be held."""
+    async def hold(self, point: str, patience: Patience) -> None:
+        """Hold the thread at the point if it is the one to be held.
+
+        Args:
+            point: Where it stands.
+            patience: With its worker.
+        """
         if self._holding or not fnmatch.fnmatchcase(point, self._proof.hold):
             return
         self._holding = True
-        try:
-            await asyncio.wait_for(self._went_on.wait(), WAIT_LIMIT_S)
-            self.outcome = "goes_on"
-        except TimeoutError:
-            self.outcome = "waits"
+        went_on = await patience.awaits(self._went_on.wait(), rest_s=WAIT_LIMIT_S)
+        self.outcome = "goes_on" if went_on else "waits"
         self.concluded.set()

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter, defaultdict, deque
 
 from ackgap.execute.process import WorkerProcess
+from ackgap.execute.resting import Patience
 from ackgap.execute.turnstile import Turnstile, Write
 from ackgap.model.boundary import BoundaryKind, CrashPoint
 from ackgap.model.schedule import Fault
@@ -33,7 +34,8 @@ class Life:
         self.faults = faults
         self.blow = next((fault for fault in faults if fault.kind.strikes_worker), None)
         """The one of its faults that strikes the worker itself."""
-        self.turnstile = Turnstile(races=any(fault.manner.unsettled for fault in faults))
+        self.patience = Patience(process.pids)
+        self.turnstile = Turnstile(self.patience, races=any(fault.manner.unsettled for fault in faults))
         self.injector_pids: set[int] = set()
         self.frozen_at: BoundaryKind | None = None
         self.dead = False
@@ -136,17 +138,15 @@ class Life:
                 waiting.set_result(None)
         self._passing.clear()
 
-    async def until_passed(self, write: str, *, limit_s: float) -> bool:
-        """Wait for `passed` of a write; return whether that came about within so many real seconds."""
-        try:
-            async with asyncio.timeout(limit_s):
-                while write not in self._passed:
-                    waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                    self._passing.append(waiting)
-                    await waiting
-        except TimeoutError:
-            return False
-        return True
+    async def awaits_passing(self, write: str, *, rest_s: float) -> bool:
+        """Wait for `passed` of a write; return whether that came about before its processes had rested so long."""
+        return await self.patience.awaits(self._until_passed(write), rest_s=rest_s)
+
+    async def _until_passed(self, write: str) -> None:
+        while write not in self._passed:
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._passing.append(waiting)
+            await waiting
 
     def die(self) -> None:
         """Say that it is over: whoever stands parked is let go to find that out."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
+from collections.abc import Iterable
 
 from ackgap.execute import containment
 from ackgap.execute.channel import Channel
@@ -82,6 +83,12 @@ class Lifetimes:
         self._hold = hold
         self.all: list[Life] = []
         self.left_running = ""
+
+    def pids(self, incarnations: Iterable[int]) -> list[int]:
+        """Return the processes of some lives that have begun."""
+        return [
+            pid for number in incarnations if number <= len(self.all) for pid in self.all[number - 1].process.pids()
+        ]
 
     def start(self) -> Life:
         """Start the next life."""

@@ -126,7 +126,9 @@ class WorkerProcess:
         return self._output.decode("utf-8", "replace")
 
     def pids(self) -> list[int]:
-        """Return every process of this life that is still there."""
+        """Return every process of this life that is still there; none before it has been started."""
+        if self._pid is None:
+            return []
         if containment.parent_of_orphans_is_us():
             below = containment.descendants(os.getpid())
             if not self._siblings:

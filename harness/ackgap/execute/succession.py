@@ -155,7 +155,7 @@ class Succession:
     async def _beside_each_other(self, count: int) -> _Step:
         """Run several lives that begin at once, and pass their boundaries in turn."""
         first = len(self._lifetimes.all) + 1
-        turns = self._gatekeeper.turns = Turns(range(first, first + count))
+        turns = self._gatekeeper.turns = Turns(range(first, first + count), self._lifetimes.pids)
         lives = [self._lifetimes.start() for _ in range(count)]
         try:
             clean = await asyncio.gather(*(self._to_its_end(life, lives, turns) for life in lives))

@@ -2,7 +2,7 @@
 
 An engine that writes in the background has several durable writes, or a write and a call, under way at once; which
 lands first is a race. Every order that the turnstile makes is one that the engine could have taken, and it is the
-same one in every run. Writes that wait for each other (a wait longer than `OVERLAP_LIMIT_S`) are let through
+same one in every run. Writes that wait for each other (`OVERLAP_LIMIT_S` in which the life rests) are let through
 together, and the history says `overlapped`.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+
+from ackgap.execute.resting import Patience
 
 __all__ = ["OVERLAP_LIMIT_S", "Turnstile", "Write"]
 
@@ -23,10 +25,12 @@ class Turnstile:
     """Knows which durable writes are asked for and which are under way.
 
     Args:
+        patience: With the life.
         races: Nobody waits here for his turn: the engine's own timing is what is to be seen.
     """
 
-    def __init__(self, *, races: bool = False) -> None:
+    def __init__(self, patience: Patience | None = None, *, races: bool = False) -> None:
+        self._patience = patience or Patience()
         self._races = races
         self._held: set[Write] = set()
         self._under_way: dict[Write, str] = {}
@@ -98,28 +102,29 @@ class Turnstile:
         return not self._under_way
 
     async def wait_for_quiet(self, *, before: Write | None = None, limit_s: float = OVERLAP_LIMIT_S) -> bool:
-        """Wait until `is_quiet`; return whether that came about within `limit_s` real seconds."""
+        """Wait until `is_quiet`; return whether that came about before the life had rested for `limit_s`."""
         if self._races:
             return self.is_quiet(before=before)
         return await self._until(lambda: self.is_quiet(before=before), limit_s)
 
     async def wait_until_landed(self, *, limit_s: float) -> bool:
-        """Wait until `nothing_under_way`; return whether that came about within `limit_s` real seconds."""
+        """Wait until `nothing_under_way`; return whether that came about before the life had rested for `limit_s`."""
         return await self._until(self.nothing_under_way, limit_s)
 
     async def _until(self, true: Callable[[], bool], limit_s: float) -> bool:
-        try:
-            async with asyncio.timeout(limit_s):
-                while not true():
-                    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                    self._waiters.add(waiter)
-                    try:
-                        await waiter
-                    finally:
-                        self._waiters.discard(waiter)
-        except TimeoutError:
-            return False
+        while not true():  # again, as another one may have gone through before we were told
+            if not await self._patience.awaits(self._wait(true), rest_s=limit_s):
+                return False
         return True
+
+    async def _wait(self, true: Callable[[], bool]) -> None:
+        while not true():
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.discard(waiter)
 
     def _wake_waiters(self) -> None:
         for waiter in self._waiters:

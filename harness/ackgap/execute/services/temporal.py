@@ -78,7 +78,8 @@ class Temporal(Daemonised):
         directory = self._place.directory
         command = [find_temporal(), "server", "start-dev", "--headless", "--ip", "127.0.0.1"]
         command += ["--port", str(self._port), "--db-filename", str(self._store), "--namespace", _NAMESPACE]
-        command += ["--log-level", "error"]
+        # Whoever reads must not keep the server from writing, which it does not try twice.
+        command += ["--sqlite-pragma", "journal_mode=wal", "--log-level", "error"]
         self._daemon = Daemon(
             self.name,
             command,
@@ -91,7 +92,7 @@ class Temporal(Daemonised):
 
     def is_up(self) -> bool:
         """Whether it answers, and has the namespaces that it makes when its port already does."""
-        # The port first: a reader would disturb it while it sets up its tables.
+        # The port first: a reader would disturb it while it sets up its store.
         return port_answers(self._port) and self._has_namespaces()
 
     def renew(self) -> None:
@@ -125,13 +126,12 @@ class Temporal(Daemonised):
     async def drain(self) -> None:
         """Nothing to wait for: the server learns from time-outs that a worker is gone, which is what is tested."""
 
-    def _read(self, how: str = "") -> sqlite3.Connection:
-        return sqlite3.connect(f"file:{self._store}?mode=ro{how}", uri=True, timeout=1)
+    def _read(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"file:{self._store}?mode=ro", uri=True, timeout=1)
 
     def _has_namespaces(self) -> bool:
-        """Whether the namespaces have been made; read without a lock, which would end a server that is just writing."""
         try:
-            with contextlib.closing(self._read("&immutable=1")) as store:
+            with contextlib.closing(self._read()) as store:
                 names = {name for (name,) in store.execute("SELECT name FROM namespaces")}
         except sqlite3.Error:
             return False
