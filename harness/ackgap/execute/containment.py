@@ -72,6 +72,11 @@ def spare(pid: int) -> None:
     _spared.add(pid)
 
 
+def unspare(pid: int) -> None:
+    """Forget a process of ours that is gone: its number may come again."""
+    _spared.discard(pid)
+
+
 def spare_tree(pid: int) -> None:
     """Take a process of ours, and everything that it starts, out of what cells are said to have started."""
     _spared_trees.add(pid)

@@ -228,7 +228,10 @@ class Gatekeeper:
         arriving = f"{message['name']}#1:{phase}"
         if self._hold is not None:
             self._hold.arrived(arriving)
+            # Nobody else is to wait for a write that is held: that would take the time which the proof measures.
+            life.turnstile.hold(write)
             await self._hold.hold(arriving, life.patience)
+            life.turnstile.release(write)
         life.turnstile.arrive(write)
         ahead = life.turnstile.ahead_of(write)
         overlapped = not await life.turnstile.wait_for_quiet(before=write)

@@ -104,8 +104,10 @@ class Launch:
             try:
                 if python is None:
                     raise NurseryUnfit("the command does not simply run a script with a Python interpreter")
-                nursery = self._surroundings.nursery_for(python, self._order.warm, self._shared_environment())
-                nursery.check(command, clock_offset_s=clock_offset_s)
+                nursery = self._surroundings.nursery_for(
+                    python, self._order.warm, self._shared_environment(), clock_offset_s
+                )
+                nursery.check(command)
                 pid = process.start(command, directory=self._surroundings.work, env=env, nursery=nursery)
             except NurseryUnfit as reason:
                 why_plain = str(reason)

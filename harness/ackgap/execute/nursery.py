@@ -1,12 +1,13 @@
 """The slot's end of a nursery: lives forked from a Python that has imported their third-party modules once.
 
 What runs there is `ackgap.worker.nursery`. A life that cannot be forked safely is started plainly, and the history says
-why: another program than the nursery's interpreter, options before the script, a moved clock, a nursery with threads.
+why: another program than the nursery's interpreter, options before the script, a nursery with threads.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -42,9 +43,12 @@ class Nursery:
         python: The interpreter, as the worker's command names it.
         modules: Third-party modules to import beforehand.
         env: Of the nursery itself; modules may read it while they are imported.
+        clock_offset_s: Seconds by which its wall clock, and that of its lives, is ahead of the machine's.
     """
 
-    def __init__(self, python: str, modules: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(
+        self, python: str, modules: Sequence[str], env: Mapping[str, str], *, clock_offset_s: float = 0.0
+    ) -> None:
         self.python = python
         self._ended: dict[int, Callable[[int], None]] = {}
         self._broken = ""
@@ -65,7 +69,7 @@ class Nursery:
         containment.spare(self._process.pid)
         ours.settimeout(_READY_LIMIT_S)
         try:
-            self._send({"import": list(modules)})
+            self._send({"import": list(modules), "clock_offset_s": clock_offset_s})
             ready = self._receive()
         except OSError as error:
             self._broken = f"the nursery did not come up: {error}"
@@ -74,7 +78,7 @@ class Nursery:
             self._broken = f"importing the worker's modules starts {ready['threads'] - 1} threads"
         ours.settimeout(_REPLY_LIMIT_S)
 
-    def check(self, command: Sequence[str], *, clock_offset_s: float) -> None:
+    def check(self, command: Sequence[str]) -> None:
         """Say whether a life can be forked.
 
         Raises:
@@ -88,8 +92,6 @@ class Nursery:
             raise NurseryUnfit("the command is another program")
         if len(command) < 2 or command[1].startswith("-"):
             raise NurseryUnfit("the command does not simply name a script")
-        if clock_offset_s:
-            raise NurseryUnfit("modules that were imported before the clock moved might keep the old one")
 
     def fork(
         self,
@@ -123,11 +125,19 @@ class Nursery:
         asyncio.get_running_loop().add_reader(self._socket.fileno(), self._readable)
         return int(reply["pid"])
 
+    @property
+    def has_lives(self) -> bool:
+        """Whether a life that was forked here has not ended."""
+        return bool(self._ended)
+
     def close(self) -> None:
-        """End it."""
+        """End it, and with it the lives that are left."""
+        with contextlib.suppress(RuntimeError):  # no loop has heard of it
+            asyncio.get_running_loop().remove_reader(self._socket.fileno())
         self._socket.close()
         self._process.kill()
         self._process.wait()
+        containment.unspare(self._process.pid)
 
     def _readable(self) -> None:
         try:

@@ -38,7 +38,7 @@ class Surroundings:
         interposing: What it keeps for targets that stand in front of real services.
         household: Services that run beside the cells.
         reset_door: Runs the reset command outside of the slot's network; None where it can be run here.
-        nursery_for: Returns the slot's nursery for an interpreter, modules and an environment.
+        nursery_for: Returns the slot's nursery for an interpreter, modules, an environment and an offset of the clock.
     """
 
     directory: Path
@@ -50,7 +50,7 @@ class Surroundings:
     interposing: Interposing | None = None
     household: Household | None = None
     reset_door: Path | None = None
-    nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str]], Nursery] | None = None
+    nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str], float], Nursery] | None = None
 
     @property
     def work(self) -> Path:

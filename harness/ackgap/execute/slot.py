@@ -15,7 +15,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import Synchronized
@@ -28,7 +28,7 @@ from ackgap.execute import containment, isolation, workspace
 from ackgap.execute.forwarder import reset_door_of
 from ackgap.execute.ground import remove_ground
 from ackgap.execute.interposing import Interposing
-from ackgap.execute.nursery import Nursery
+from ackgap.execute.nurseries import Nurseries
 from ackgap.execute.order import Order, Surroundings
 from ackgap.execute.reading import NOTHING_READ, Reading
 from ackgap.execute.services.household import Household
@@ -93,7 +93,7 @@ class _Slot:
         self.directory.mkdir(parents=True, exist_ok=True)
         self._loop = asyncio.new_event_loop()
         self._targets = {name: TargetService(name) for name in spec.target_names}
-        self._nurseries: dict[tuple[object, ...], Nursery] = {}
+        self.nurseries = Nurseries()
         self._interposing = Interposing(spec.directory)
         self._witness = NameWitness() if spec.isolated else None
         self._loop.run_until_complete(self._listen())
@@ -129,7 +129,7 @@ class _Slot:
                 reset_door=reset_door_of(self._spec.directory, order.scenario, home)
                 if self._spec.reset_outside
                 else None,
-                nursery_for=self._nursery_for,
+                nursery_for=self.nurseries.get,
             ),
             watch=watch,
         )
@@ -140,12 +140,6 @@ class _Slot:
             modules=supervisor.modules,
             reading=supervisor.reading,
         )
-
-    def _nursery_for(self, python: str, modules: tuple[str, ...], env: Mapping[str, str]) -> Nursery:
-        key = (python, modules, tuple(sorted(env.items())))
-        if key not in self._nurseries:
-            self._nurseries[key] = Nursery(python, modules, env)
-        return self._nurseries[key]
 
 
 _slot: _Slot | None = None
@@ -214,6 +208,7 @@ def close_slot() -> None:
     """End the services of this process's slot, and kill whatever its cells have left."""
     if _slot is not None:
         _slot.household.stop()
+        _slot.nurseries.close()
     containment.kill_all(lambda: containment.descendants(os.getpid(), with_spared=True), limit_s=5)
 
 

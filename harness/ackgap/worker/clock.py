@@ -22,13 +22,23 @@ __all__ = ["move"]
 _NS_PER_S = 1_000_000_000
 _AGREEMENT_S = 60.0
 
+_moved: dict[float, bool] = {}
+
 
 def move(offset_s: float) -> bool:
     """Move the clock; return whether all of it could be moved.
 
+    A life that was forked where the clock had been moved so far already keeps it.
+
     Args:
         offset_s: Seconds to add to the machine's time.
     """
+    if offset_s not in _moved:
+        _moved[offset_s] = _move(offset_s)
+    return _moved[offset_s]
+
+
+def _move(offset_s: float) -> bool:
     offset_ns = round(offset_s * _NS_PER_S)
     real_time_ns = time.time_ns
     _move_time(offset_ns)

@@ -4,7 +4,7 @@ It runs in the worker's interpreter, imports nothing of the user's own code, and
 life forked from it gets arguments, environment, working directory, streams, signal dispositions and exit handlers of a
 fresh interpreter. It is started by ackgap alone, never by a worker:
 
-    nursery <- {"import": [names]}                          -> {"ready": true, "threads": n, "missing": [names]}
+    nursery <- {"import": [names], "clock_offset_s"}        -> {"ready": true, "threads": n, "missing": [names]}
     nursery <- {"run": argv, "directory", "env"} + 1 fd     -> {"pid": n}, and later {"exit": n, "status": returncode}
 
 Messages are a length of four bytes and JSON; the descriptor becomes standard output and error of the life.
@@ -60,6 +60,7 @@ def main(descriptor: int, room: str) -> None:
         if message is None:
             return
         if "import" in message:
+            _move_clock(room, message["clock_offset_s"])
             missing = _import(message["import"])
             gc.collect()
             gc.freeze()
@@ -150,14 +151,28 @@ def _end(status: int) -> None:
     os._exit(status & 0xFF)
 
 
-def _start_injector(room: str) -> None:
-    if not os.environ.get("ACKGAP_CHANNEL"):
-        return
+def _open_room(room: str) -> None:
     package = type(sys)("_ackgap_worker")
     package.__path__ = [room]
     sys.modules["_ackgap_worker"] = package
+
+
+def _move_clock(room: str, offset_s: float) -> None:
+    """Move the clock before anything is imported that may read it, or keep one of its functions."""
+    if not offset_s:
+        return
+    _open_room(room)
+    from _ackgap_worker import clock  # type: ignore[import-not-found]
+
+    clock.move(offset_s)
+
+
+def _start_injector(room: str) -> None:
+    if not os.environ.get("ACKGAP_CHANNEL"):
+        return
+    _open_room(room)
     try:
-        from _ackgap_worker import bootstrap  # type: ignore[import-not-found]
+        from _ackgap_worker import bootstrap
 
         bootstrap.start(os.environ)
     except Exception:

@@ -1,0 +1,92 @@
+"""Nurseries begin with their lives' environment and clock, and only the last ones used are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ackgap.execute import nurseries as module
+from ackgap.execute.nurseries import Nurseries
+from ackgap.execute.nursery import Nursery
+
+HOUR_S = 3600.0
+LIBRARY = """
+import datetime, os, time
+from time import time as its_own_name
+IMPORTED_S, COLOUR = time.time(), os.environ.get("COLOUR")
+"""
+SCRIPT = """
+import datetime, json, library, time
+print(json.dumps([library.IMPORTED_S, library.its_own_name(), time.time(), datetime.datetime.now().timestamp(),
+                  library.COLOUR]))
+"""
+
+
+@pytest.fixture
+def nurseries(tmp_path: Path) -> Iterator[Nurseries]:
+    (tmp_path / "library.py").write_text(LIBRARY)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    made = Nurseries()
+    yield made
+    made.close()
+
+
+def environment(tmp_path: Path, **more: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), **more}
+
+
+def get(nurseries: Nurseries, tmp_path: Path, clock_offset_s: float = 0.0, **more: str) -> Nursery:
+    return nurseries.get(sys.executable, ("library",), environment(tmp_path, **more), clock_offset_s)
+
+
+def said(nursery: Nursery, tmp_path: Path, *, clock_offset_s: float = 0.0) -> list[object]:
+    """Run the script in a life of a nursery, and return what it printed."""
+    channel = {"ACKGAP_CHANNEL": str(tmp_path / "nobody"), "ACKGAP_CONFIG": f'{{"clock_offset_s": {clock_offset_s}}}'}
+    reading, writing = os.pipe()
+
+    async def life() -> None:
+        over = asyncio.Event()
+        env = {**environment(tmp_path), **channel}
+        command = [sys.executable, "script.py"]
+        nursery.fork(command, directory=tmp_path, env=env, output=writing, ended=lambda _: over.set())
+        await asyncio.wait_for(over.wait(), 30)
+
+    asyncio.run(life())
+    os.close(writing)
+    with os.fdopen(reading) as output:
+        return json.loads(output.read())
+
+
+@pytest.mark.parametrize("offset_s", [0.0, HOUR_S])
+def test_what_is_imported_beforehand_has_the_clock_of_its_lives_and_they_move_it_no_further(
+    nurseries, tmp_path, offset_s
+):
+    nursery = get(nurseries, tmp_path, offset_s)
+    *moments, _ = said(nursery, tmp_path, clock_offset_s=offset_s)
+    assert moments == pytest.approx([time.time() + offset_s] * 4, abs=60)
+
+
+def test_each_environment_has_a_nursery_of_its_own(nurseries, tmp_path):
+    red, blue = get(nurseries, tmp_path, COLOUR="red"), get(nurseries, tmp_path, COLOUR="blue")
+    assert said(red, tmp_path)[-1] == "red"
+    assert said(blue, tmp_path)[-1] == "blue"
+    assert get(nurseries, tmp_path, COLOUR="red") is red
+
+
+def test_the_one_not_used_for_longest_ends_when_there_are_too_many(nurseries, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "KEPT", 2)
+    first, second = get(nurseries, tmp_path, COLOUR="1"), get(nurseries, tmp_path, COLOUR="2")
+    get(nurseries, tmp_path, COLOUR="1")
+    get(nurseries, tmp_path, COLOUR="3")
+    assert get(nurseries, tmp_path, COLOUR="1") is first
+    assert get(nurseries, tmp_path, COLOUR="2") is not second
+    running = [child for child in psutil.Process().children() if "_ackgap_nursery" in " ".join(child.cmdline())]
+    assert len(running) == 2
