@@ -19,9 +19,10 @@ from ackgap.execute.nursery import Nursery
 
 HOUR_S = 3600.0
 LIBRARY = """
-import datetime, os, time
+import datetime, os, subprocess, time
 from time import time as its_own_name
 IMPORTED_S, COLOUR = time.time(), os.environ.get("COLOUR")
+subprocess.run(["true"])
 """
 SCRIPT = """
 import datetime, json, library, time
@@ -79,6 +80,23 @@ def test_each_environment_has_a_nursery_of_its_own(nurseries, tmp_path):
     assert said(red, tmp_path)[-1] == "red"
     assert said(blue, tmp_path)[-1] == "blue"
     assert get(nurseries, tmp_path, COLOUR="red") is red
+
+
+def test_an_environment_that_differs_in_what_was_never_read_shares_a_nursery(nurseries, tmp_path):
+    first = get(nurseries, tmp_path, COLOUR="red", SIZE="1")
+    assert get(nurseries, tmp_path, COLOUR="red", SIZE="2") is first
+    assert get(nurseries, tmp_path, COLOUR="red") is first
+    assert get(nurseries, tmp_path, SIZE="1") is not first
+
+
+@pytest.mark.parametrize("name", ["TZ", "PYTHONHASHSEED", "OPENSSL_CONF"])
+def test_what_native_code_may_have_read_unseen_is_not_shared(nurseries, tmp_path, name):
+    assert get(nurseries, tmp_path, **{name: "0"}) is not get(nurseries, tmp_path, **{name: "1"})
+
+
+def test_a_module_that_goes_through_all_of_the_environment_has_read_all_of_it(nurseries, tmp_path):
+    (tmp_path / "library.py").write_text("import os\nMINE = {n: v for n, v in os.environ.items() if n[:2] == 'MY'}\n")
+    assert get(nurseries, tmp_path, MY_SIZE="1") is not get(nurseries, tmp_path, MY_SIZE="2")
 
 
 def test_the_one_not_used_for_longest_ends_when_there_are_too_many(nurseries, tmp_path, monkeypatch):

@@ -8,12 +8,15 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.context import SpawnProcess
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from typing import Any, Protocol, Self, TypeVar
 
 import psutil
@@ -32,6 +35,9 @@ STOPPED_LIMIT_S = 5.0
 """How long a slot may be stopped (SIGSTOP) before it is given up."""
 MARGIN_S = 120.0
 """What a cell may take beyond the limits of its lives."""
+_SLOT_MODULE = open_slot.__module__
+_TEMPORARY_PATH_LIMIT = 70
+"""Of the 107 characters that the path of a socket may have."""
 _LOOK_EVERY_S = 1.0
 _END_LIMIT_S = 10.0
 _TOLD_TO_END = (128 + signal.SIGTERM, -signal.SIGTERM)
@@ -56,9 +62,10 @@ class SlotPool:
     """
 
     def __init__(self, scenario: Scenario, ground: Ground, jobs: int, *, isolated: bool) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = _context()
         spec = SlotSpec(
             directory=ground.directory,
+            environment=dict(os.environ),
             run_token=ground.run_token,
             target_names=tuple(target.name for target in scenario.targets),
             isolated=isolated,
@@ -71,7 +78,7 @@ class SlotPool:
         self._pool = ProcessPoolExecutor(
             jobs, mp_context=context, initializer=open_slot, initargs=(spec, context.Value("i", 0))
         )
-        self._slots: dict[int, SpawnProcess] = {}
+        self._slots: dict[int, BaseProcess] = {}
         self._tasks: dict[int, tuple[Future[Any], float]] = {}
         self._number = 0
         self._looked_s = 0.0
@@ -180,6 +187,21 @@ def _how_it_died(exit_code: int | None) -> str:
         return "its slot was killed from outside (SIGKILL), as the kernel does when memory runs out"
     how = f"signal {-exit_code}" if exit_code is not None and exit_code < 0 else f"exit status {exit_code}"
     return f"its slot ended with {how}"
+
+
+def _context() -> BaseContext:
+    """Return how slots are started: forked from a process without threads that has imported what they need.
+
+    That process is made at the first run and serves all runs of this one. A system whose libraries do not survive a
+    fork starts each slot anew, and so do we where the path of its socket would be too long.
+    """
+    if not sys.platform.startswith("linux") or len(tempfile.gettempdir()) > _TEMPORARY_PATH_LIMIT:
+        return multiprocessing.get_context("spawn")
+    server: Any = forkserver._forkserver  # else a list of the user's own would be lost
+    if _SLOT_MODULE not in server._preload_modules:
+        others = [name for name in server._preload_modules if name != "__main__"]
+        multiprocessing.set_forkserver_preload([*others, _SLOT_MODULE])
+    return multiprocessing.get_context("forkserver")
 
 
 @contextlib.contextmanager

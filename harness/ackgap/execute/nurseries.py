@@ -1,7 +1,8 @@
 """The nurseries of one slot, of which only the last ones used are kept.
 
-What is imported may read the environment and the clock, or keep a function of it, so each environment and each offset
-of the clock has a nursery that began with it. One takes some hundred megabytes with an agent's libraries.
+What is imported may read the environment and the clock, or keep a function of it. So each offset of the clock has a
+nursery that began with it, and so has each environment, unless it differs only in what was never read. A nursery takes
+some hundred megabytes with an agent's libraries.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ __all__ = ["KEPT", "Nurseries"]
 
 KEPT = 6
 
-_Key = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...], float]
+_Kind = tuple[str, tuple[str, ...], float]
 
 
 class Nurseries:
     """Starts nurseries when they are first asked for."""
 
     def __init__(self) -> None:
-        self._kept: dict[_Key, Nursery] = {}
+        self._kept: list[tuple[_Kind, Nursery]] = []
 
     def get(
         self, python: str, modules: tuple[str, ...], env: Mapping[str, str], clock_offset_s: float = 0.0
     ) -> Nursery:
-        """Return a nursery; the one that was not used for longest ends for it, if none of its lives is left.
+        """Return a nursery that suits; the one that was not used for longest ends for it, if it has no lives.
 
         Args:
             python: As of `Nursery`.
@@ -34,22 +35,25 @@ class Nurseries:
             env: As of `Nursery`.
             clock_offset_s: As of `Nursery`.
         """
-        key = (python, modules, tuple(sorted(env.items())), clock_offset_s)
-        nursery = self._kept.pop(key, None)
-        if nursery is None:
+        kind = (python, modules, clock_offset_s)
+        found = next((one for one in self._kept if one[0] == kind and one[1].suits(env)), None)
+        if found is None:
             self._make_room()
-            nursery = Nursery(python, modules, env, clock_offset_s=clock_offset_s)
-        self._kept[key] = nursery
-        return nursery
+            found = kind, Nursery(python, modules, env, clock_offset_s=clock_offset_s)
+        else:
+            self._kept.remove(found)
+        self._kept.append(found)
+        return found[1]
 
     def close(self) -> None:
         """End them all."""
-        for nursery in self._kept.values():
+        for _, nursery in self._kept:
             nursery.close()
         self._kept.clear()
 
     def _make_room(self) -> None:
-        for key in [key for key, nursery in self._kept.items() if not nursery.has_lives]:
+        for one in [one for one in self._kept if not one[1].has_lives]:
             if len(self._kept) < KEPT:
                 return
-            self._kept.pop(key).close()
+            self._kept.remove(one)
+            one[1].close()

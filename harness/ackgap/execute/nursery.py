@@ -23,6 +23,10 @@ from ackgap.model.event import Json
 __all__ = ["Nursery", "NurseryUnfit", "interpreter_of"]
 
 _ROOM = Path(__file__).parent.parent / "worker"
+_READ_BY_NATIVE_CODE = (
+    *("PYTHON", "LD_", "DYLD_", "LC_", "LANG", "TZ", "TMPDIR", "MALLOC_", "ASAN_", "OMP_", "MKL_", "OPENBLAS_"),
+    *("KMP_", "GOMP_", "OPENSSL_", "SSL_", "GRPC_", "RUST_", "TOKIO_", "RAYON_", "UV_", "PG", "SQLITE_", "CUDA_"),
+)
 _READY_LIMIT_S = 120.0
 _REPLY_LIMIT_S = 20.0
 _START = (
@@ -50,6 +54,8 @@ class Nursery:
         self, python: str, modules: Sequence[str], env: Mapping[str, str], *, clock_offset_s: float = 0.0
     ) -> None:
         self.python = python
+        self._env = dict(env)
+        self._read: frozenset[str] | None = None
         self._ended: dict[int, Callable[[int], None]] = {}
         self._broken = ""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -74,6 +80,8 @@ class Nursery:
         except OSError as error:
             self._broken = f"the nursery did not come up: {error}"
             return
+        read = ready.get("read")
+        self._read = frozenset(map(str, read)) if isinstance(read, list) else None
         if ready.get("threads", 1) != 1:
             self._broken = f"importing the worker's modules starts {ready['threads'] - 1} threads"
         ours.settimeout(_REPLY_LIMIT_S)
@@ -92,6 +100,17 @@ class Nursery:
             raise NurseryUnfit("the command is another program")
         if len(command) < 2 or command[1].startswith("-"):
             raise NurseryUnfit("the command does not simply name a script")
+
+    def suits(self, env: Mapping[str, str]) -> bool:
+        """Whether lives in another environment may be forked here: nothing that differs has been read so far.
+
+        Native code reads the environment unseen; variables that it is known to read count as read.
+        """
+        differing = {name for name in {*self._env, *env} if self._env.get(name) != env.get(name)}
+        if not differing:
+            return True
+        unseen = {name for name in differing if name.startswith(_READ_BY_NATIVE_CODE)}
+        return self._read is not None and not differing & self._read and not unseen
 
     def fork(
         self,

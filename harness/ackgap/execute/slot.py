@@ -15,7 +15,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import Synchronized
@@ -52,6 +52,7 @@ class SlotSpec:
 
     Attributes:
         directory: The run's own temporary directory; each slot has one below it.
+        environment: Of the run's own process.
         run_token: In the environment of every process of the run.
         target_names: Names of the scenario's targets.
         isolated: In a network of its own.
@@ -61,6 +62,7 @@ class SlotSpec:
     """
 
     directory: Path
+    environment: Mapping[str, str]
     run_token: str
     target_names: tuple[str, ...]
     isolated: bool
@@ -156,7 +158,8 @@ def open_slot(spec: SlotSpec, numbers: Synchronized[int]) -> None:
     # Handlers, not SIG_IGN: a handler is reset by exec, an ignored signal would be inherited by the worker.
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     signal.signal(signal.SIGTERM, _end_now)
-    os.environ["ACKGAP_RUN"] = spec.run_token
+    os.environ.clear()  # the process that this one was forked from may have begun with another one
+    os.environ.update(spec.environment, ACKGAP_RUN=spec.run_token)
     if spec.isolated and not isolation.isolate_network():
         raise HarnessFailed(
             "a slot could not get a network of its own",

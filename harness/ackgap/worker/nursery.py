@@ -4,7 +4,8 @@ It runs in the worker's interpreter, imports nothing of the user's own code, and
 life forked from it gets arguments, environment, working directory, streams, signal dispositions and exit handlers of a
 fresh interpreter. It is started by ackgap alone, never by a worker:
 
-    nursery <- {"import": [names], "clock_offset_s"}        -> {"ready": true, "threads": n, "missing": [names]}
+    nursery <- {"import": [names], "clock_offset_s"}        -> {"ready": true, "threads": n, "missing": [names],
+                                                                "read": [names of variables], null for all of them}
     nursery <- {"run": argv, "directory", "env"} + 1 fd     -> {"pid": n}, and later {"exit": n, "status": returncode}
 
 Messages are a length of four bytes and JSON; the descriptor becomes standard output and error of the life.
@@ -60,11 +61,12 @@ def main(descriptor: int, room: str) -> None:
         if message is None:
             return
         if "import" in message:
-            _move_clock(room, message["clock_offset_s"])
-            missing = _import(message["import"])
+            _open_room(room)
+            _move_clock(message["clock_offset_s"])
+            missing, read = _import(message["import"])
             gc.collect()
             gc.freeze()
-            _send(channel, {"ready": True, "threads": _threads(), "missing": missing})
+            _send(channel, {"ready": True, "threads": _threads(), "missing": missing, "read": read})
             continue
         pid = os.fork()
         if pid == 0:
@@ -157,11 +159,10 @@ def _open_room(room: str) -> None:
     sys.modules["_ackgap_worker"] = package
 
 
-def _move_clock(room: str, offset_s: float) -> None:
+def _move_clock(offset_s: float) -> None:
     """Move the clock before anything is imported that may read it, or keep one of its functions."""
     if not offset_s:
         return
-    _open_room(room)
     from _ackgap_worker import clock  # type: ignore[import-not-found]
 
     clock.move(offset_s)
@@ -191,14 +192,18 @@ def _forget_caches() -> None:
     importlib.invalidate_caches()
 
 
-def _import(names: list[str]) -> list[str]:
+def _import(names: list[str]) -> tuple[list[str], list[str] | None]:
+    """Import modules; return those that could not be, and which variables were read, None for all of them."""
+    from _ackgap_worker.environment_reads import watch_reads  # type: ignore[import-not-found]
+
     missing = []
-    for name in names:
-        try:
-            importlib.import_module(name)
-        except BaseException:
-            missing.append(name)
-    return missing
+    with watch_reads() as reads:
+        for name in names:
+            try:
+                importlib.import_module(name)
+            except BaseException:
+                missing.append(name)
+    return missing, None if reads.all else sorted(reads.names)
 
 
 def _threads() -> int:
