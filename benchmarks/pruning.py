@@ -2,7 +2,7 @@
 
 Prints a row for each scenario: cells, how many were not run because their crash state was that of another, and whether
 every cell has the same verdict both ways. Where nothing can be saved it says why. Exits with status 1 if a verdict
-differs. The output of one run is kept in pruning.txt.
+differs, or a scenario fails. The output of one run is kept in pruning.txt.
 
 python benchmarks/pruning.py [--write] [NAME ...]
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from measure import machine
 
 from ackgap.campaign.pruning import why_not_pruned
-from ackgap.errors import AckgapError
+from ackgap.errors import AckgapError, EnvironmentLacks
 from ackgap.matrix_run import run_matrix
 from ackgap.scenario.load import load_scenario
 
@@ -75,7 +75,8 @@ def main(arguments: list[str]) -> int:
         try:
             text, same = row(folder)
         except AckgapError as error:
-            text, same = f"{folder.relative_to(SCENARIOS)!s:<48} could not be run: {error}".splitlines()[0], True
+            text = f"{folder.relative_to(SCENARIOS)!s:<48} could not be run: {error}".splitlines()[0]
+            same = isinstance(error, EnvironmentLacks)
         all_same = all_same and same
         lines.append(text)
         print(text, flush=True)

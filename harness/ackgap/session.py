@@ -12,29 +12,32 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from ackgap.campaign.campaign import Campaign
+from ackgap.campaign.earlier import Earlier
 from ackgap.campaign.listener import Listener
 from ackgap.campaign.selection import Selection
+from ackgap.campaign.shard import WHOLE, Shard
 from ackgap.environments.cache import tell_on_stderr, with_environments
 from ackgap.errors import ResultsInvalid, UsageInvalid
 from ackgap.execute.engines.known import shortened
+from ackgap.fingerprint import fingerprint
 from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
-from ackgap.plan.rows import merged_order, row_order
 from ackgap.report.lock import directory_lock
-from ackgap.report.store import AxisInfo, RowInfo, Run, RunInfo, RunWriter, read_run
+from ackgap.report.store import RUN_FILE, AxisInfo, Run, RunInfo, RunWriter, read_run
 from ackgap.report.write import write_reports_of
 from ackgap.requirements import check_requirements, network_note, versions
 from ackgap.scenario.scenario import Scenario
 from ackgap.source import SOURCE_FILE, Source
 
-__all__ = ["Session"]
+__all__ = ["Session", "check_writable", "replay_prefix", "set_aside"]
 
 
 def _shortened_notes(scenario: Scenario) -> tuple[str, ...]:
@@ -54,6 +57,8 @@ class Session:
         network: `auto`, `isolated` or `host`.
         command: How the run was started, for a reader to repeat it.
         warm: Fork Python lives from a warm parent.
+        shard: Which part of the rows to run.
+        resume: Go on with the run whose results the directory holds, if it holds any.
         tell: Told what takes its time before the campaign begins.
     """
 
@@ -69,6 +74,8 @@ class Session:
         network: str = "auto",
         command: str = "",
         warm: bool = False,
+        shard: Shard = WHOLE,
+        resume: bool = False,
         tell: Callable[[str], None] = tell_on_stderr,
     ) -> None:
         self._source = source
@@ -80,6 +87,10 @@ class Session:
         self._network = network
         self._command = command
         self._warm = warm
+        self._shard = shard
+        self._resume = resume
+        self._before: Run | None = None
+        self._written: dict[str, CellResult] = {}
         self._tell = tell
         self._expectations: dict[str, Expectation] = {}
         self._schedules: dict[str, Schedule] = {}
@@ -110,6 +121,7 @@ class Session:
             jobs=self._jobs,
             network=self._network,
             warm=self._warm,
+            shard=self._shard,
         )
         check_writable(self._directory)
         complete = False
@@ -118,6 +130,10 @@ class Session:
             self._scenario = with_environments(self._scenario, variants, tell=self._tell)
             check_requirements(self._scenario, variants)
             campaign.equip(self._scenario.environments)
+            self._before = self._interrupted() if self._resume else None
+            if self._before is not None:
+                self._written = {cell.cell: cell for cell in self._before.cells}
+                campaign.resume(Earlier(self._written, self._before.info.expectations, self._before.with_history))
             try:
                 campaign.run()
                 complete = True
@@ -132,6 +148,25 @@ class Session:
             )
         return self._so_far() if self.unwritten else read_run(self._directory)
 
+    def _interrupted(self) -> Run | None:
+        """Return the run that the directory holds, None where it holds none.
+
+        Raises:
+            ResultsInvalid: It cannot be read.
+            UsageInvalid: It is a run of something else.
+        """
+        if not (self._directory / RUN_FILE).exists():
+            return None
+        run = read_run(self._directory)
+        if run.info.fingerprint != self._fingerprint or run.info.shard != str(self._shard):
+            raise UsageInvalid(
+                "what is to be run is not what was run: its scenario, its files, a version, or the selection differs",
+                where=f"--resume, {self._directory}",
+                next_step="run without --resume, which keeps the earlier results beside the new ones, or with another "
+                "--out",
+            )
+        return run
+
     def so_far(self) -> Run | None:
         """Return what has finished by now, from memory; None where no cell has."""
         return self._so_far() if any(result.schedule.faults for result in self._results) else None
@@ -139,10 +174,20 @@ class Session:
     def _so_far(self) -> Run:
         return Run.of(self._directory, self._info, self._results)
 
+    @cached_property
+    def _versions(self) -> Mapping[str, str]:
+        return versions(self._scenario, self._selection.variants_of(self._scenario))
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        # Of the scenario as it is written: where its environments were made is nothing that it is.
+        return fingerprint(self._source.scenario(), self._selection, self._versions)
+
     def _open(self) -> RunWriter:
         """Set an earlier run aside and begin to write; only now, so that a mistake does not cost its results."""
-        set_aside(self._directory)
-        writer = RunWriter(self._directory)
+        if self._before is None:
+            set_aside(self._directory)
+        writer = RunWriter(self._directory, resume=self._before is not None)
         text = json.dumps(self._source.to_json(self._directory), indent=1)
         (self._directory / SOURCE_FILE).write_text(f"{text}\n", encoding="utf-8")
         for result in self._held:
@@ -172,12 +217,16 @@ class Session:
             scenario=self._scenario.name,
             title=self._scenario.title,
             about=self._scenario.about,
-            versions=versions(self._scenario, variants),
+            versions=self._versions,
+            manners=self._selection.manners,
+            named=self._selection.schedules,
+            fingerprint=self._fingerprint,
+            shard=str(self._shard),
             started_at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             command=self._command,
             axes=tuple(AxisInfo.of(axis) for axis in self._scenario.axes),
             variants=tuple(variants),
-            replay_prefix=f"{_program()} replay {shlex.quote(_relative(self._directory))}",
+            replay_prefix=replay_prefix(self._directory),
             notes=(network_note(self._scenario, isolated=isolated), *_shortened_notes(self._scenario)),
             interrupted=True,
         )
@@ -212,34 +261,26 @@ class Session:
             self._write_info()
         if self._writer is None:
             self._held.append(result)
-        else:
+        elif not self._is_written(result):
             self._writer.append(result)
         self._finished += 1
         self._display.finished(replace(result, history=()))
 
+    def _is_written(self, result: CellResult) -> bool:
+        """Whether a result was taken over, as it is, from the run that was interrupted."""
+        return self._written.get(result.cell) == replace(result, history=())
+
     # -------------------------------------------------------------- run.json
 
     def _write_info(self) -> None:
-        order = merged_order(expectation.points for expectation in self._expectations.values())
-        rows = row_order(self._schedules.values(), order, self._selection.manners, self._selection.schedules)
-        nouns = {
-            name: facts.noun[0]
-            for expectation in self._expectations.values()
-            for name, facts in expectation.operations.items()
-            if facts.effectful
-        }
-        killed = [schedule for schedule in rows if schedule.faults]
+        killed = [schedule for schedule in self._schedules.values() if schedule.faults]
         cells = len(killed) * len(self._expectations)
         ran = self._finished - len(self._expectations)
         self._info = replace(
             self._info,
             expectations=dict(self._expectations),
-            row_order=tuple(
-                RowInfo.of(schedule, noun=nouns.get(schedule.faults[0].point.name, "") if schedule.faults else "")
-                for schedule in rows
-            ),
             not_applicable=0 if self._info.interrupted else self._not_applicable(cells - ran),
-        )
+        ).with_rows(self._schedules.values())
         if self._writer is not None:
             self._writer.write_run(self._info)
 
@@ -292,6 +333,11 @@ def set_aside(directory: Path) -> None:
             where=str(directory),
             next_step="name another directory with --out",
         ) from error
+
+
+def replay_prefix(directory: Path) -> str:
+    """Return what a cell's name is appended to, to run a cell of the results there again."""
+    return f"{_program()} replay {shlex.quote(_relative(directory))}"
 
 
 def _program() -> str:

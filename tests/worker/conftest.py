@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 INJECTOR_PATH = Path(__file__).parents[2] / "harness" / "ackgap" / "worker" / "path"
-LIMIT_S = 20
+LIMIT_S = 60
 
 Message = dict
 Predicate = Callable[[Message], bool]

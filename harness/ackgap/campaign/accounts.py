@@ -22,6 +22,7 @@ def bounds_of(
     explored: Mapping[Variant, Exploration],
     *,
     complete: bool,
+    counts_in_vain: bool = True,
 ) -> Bounds:
     """Return what a run was to try, and what became of it.
 
@@ -33,6 +34,7 @@ def bounds_of(
         variants: All of the run's.
         explored: Those of them that have been probed.
         complete: The run was carried through.
+        counts_in_vain: Count also what cannot be done at a point; of the parts of a run, one does that.
     """
     fates = Counter(fate for exploration in explored.values() for fate in exploration.fates.values())
     impossible, left = fates[Fate.IMPOSSIBLE], fates[Fate.WAITING]
@@ -45,7 +47,7 @@ def bounds_of(
             continue
         missing = [row for row in rows if row not in exploration.fates]
         known = len(missing) if complete else sum(_cannot(row, exploration) for row in missing)
-        impossible += known + _struck_in_vain(selection, exploration)
+        impossible += known + (_struck_in_vain(selection, exploration) if counts_in_vain else 0)
         left += len(missing) - known
     return Bounds(
         depth=selection.depth,

@@ -16,6 +16,7 @@ from typing import Any
 
 from ackgap.campaign.accounts import bounds_of, exploration_notes
 from ackgap.campaign.cell import CellTask, RawRun, judged, lost_cell, run_cell, run_raw
+from ackgap.campaign.earlier import Earlier
 from ackgap.campaign.exploration import Exploration
 from ackgap.campaign.listener import Listener
 from ackgap.campaign.notes import assumed, seen_in_probe
@@ -23,6 +24,7 @@ from ackgap.campaign.pool import SlotPool, limit_of, with_pool
 from ackgap.campaign.probe import yardstick
 from ackgap.campaign.pruning import lives_alike, why_not_pruned
 from ackgap.campaign.selection import Selection
+from ackgap.campaign.shard import WHOLE, RowNumbers, Shard
 from ackgap.campaign.stage import checked_profiles, on_ground, wants_isolation
 from ackgap.campaign.upstream import begin_recordings, upstream_notes
 from ackgap.errors import HarnessFailed, ProbeFailed
@@ -46,6 +48,7 @@ class _Column:
 
     variant: Variant
     probes: dict[int, RawRun] = field(default_factory=dict)
+    planned: bool = False
 
 
 Task = tuple[str, Order, Expectation | None]
@@ -65,6 +68,7 @@ class Campaign:
         network: `auto`, `isolated` or `host`.
         warm: Fork Python lives from a parent that has imported their third-party modules once. The first probe of
             each variant starts plainly all the same, so that the second is checked against it.
+        shard: Which part of the rows to run.
     """
 
     def __init__(
@@ -76,8 +80,12 @@ class Campaign:
         jobs: int | None = None,
         network: str = "auto",
         warm: bool = False,
+        shard: Shard = WHOLE,
     ) -> None:
         self._scenario = scenario
+        self._shard = shard
+        self._rows = None if shard == WHOLE else RowNumbers(shard)
+        self._earlier: Earlier | None = None
         self._listener = listener
         shared = bool(scenario.worker.external_state or scenario.worker.reset)
         self._jobs = 1 if shared else max(1, jobs or os.cpu_count() or 1)
@@ -98,6 +106,10 @@ class Campaign:
     def equip(self, environments: tuple[EnvironmentSpec, ...]) -> None:
         """Have the workers run in these environments, which have been made since."""
         self._scenario = replace(self._scenario, environments=environments)
+
+    def resume(self, earlier: Earlier) -> None:
+        """Take over what a run of the same knows that was interrupted; such cells are not run again."""
+        self._earlier = earlier
 
     def run(self) -> None:
         """Run until every cell has its verdict.
@@ -127,7 +139,8 @@ class Campaign:
     def bounds(self) -> Bounds:
         """What the run was to try, and what has become of it by now."""
         variants = [column.variant for column in self._columns]
-        return bounds_of(self._selection, variants, self._explored, complete=self._complete)
+        first = self._shard.number == 1
+        return bounds_of(self._selection, variants, self._explored, complete=self._complete, counts_in_vain=first)
 
     # -------------------------------------------------------------- planning
 
@@ -158,11 +171,22 @@ class Campaign:
                     found.setdefault((axis.name, value.name), (value, column.variant))
         return list(found.values())
 
+    def _plan_ready(self) -> None:
+        """Plan the cells of the variants whose probes are there; parts of a run deal rows out in one order."""
+        for column in self._columns:
+            if len(column.probes) == 2 and not column.planned:
+                column.planned = True
+                self._plan_cells(column)
+            elif not column.planned and self._rows is not None:
+                return
+
     def _plan_cells(self, column: _Column) -> None:
         first, second = column.probes[0], column.probes[1]
         for text in (*seen_in_probe(first.history), *seen_in_probe(second.history)):
             self._listener.noted(text)
         expectation = yardstick(first.order, first.history, second.history, isolated=self._isolated)
+        if self._earlier is not None:
+            self._earlier.check(column.variant, expectation)
         self._listener.probed(column.variant, expectation)
         for text in assumed(expectation):
             self._listener.noted(text)
@@ -171,14 +195,17 @@ class Campaign:
             self._selection,
             prunes=self._selection.prune and not self._why_not_pruned,
             lives_alike=lives_alike(self._profiles),
+            rows=self._rows,
         )
         self._explored[column.variant] = exploration
         self._expectations[column.variant] = expectation
         history = self._comparable(column.variant, first, second) if self._compares_runs else first.history
-        first_cells = self._tasks(column.variant, exploration.begin(expectation.points, history))
+        fresh, known = self._apart(column.variant, exploration.begin(expectation.points, history))
         # Ahead of the probes of later variants, so that the first verdicts come early.
-        self._waiting.extendleft(reversed(first_cells))
+        self._waiting.extendleft(reversed(fresh))
         self._tell_planned()
+        for result in known:
+            self._take_cell(result)
 
     def _comparable(self, variant: Variant, first: RawRun, second: RawRun) -> History:
         """Return the history of the first probe with digests that those of other runs can be compared with."""
@@ -192,6 +219,18 @@ class Campaign:
         for text in compared.notes:
             self._listener.noted(f"Not every state is recognised in another run: {text}.")
         return compared.first
+
+    def _apart(self, variant: Variant, schedules: Iterable[Schedule]) -> tuple[list[Task], list[CellResult]]:
+        """Return tasks for what is to be run, and the results of what ran before the run was interrupted."""
+        fresh: list[Schedule] = []
+        known: list[CellResult] = []
+        for schedule in schedules:
+            result = None if self._earlier is None else self._earlier.result(variant, schedule)
+            if result is None:
+                fresh.append(schedule)
+            else:
+                known.append(result)
+        return self._tasks(variant, fresh), known
 
     def _tasks(self, variant: Variant, schedules: Iterable[Schedule]) -> list[Task]:
         masks = self._masks.get(variant)
@@ -264,7 +303,7 @@ class Campaign:
             if outcome.modules:  # another environment has other packages
                 self._modules.setdefault(self._scenario.environment_of(order.variant), outcome.modules)
             if len(column.probes) == 2:
-                self._plan_cells(column)
+                self._plan_ready()
 
     def _take_cell(self, result: CellResult) -> None:
         """Hand a result on, and put what follows from it in line.
@@ -283,10 +322,12 @@ class Campaign:
                 next_step="run without --prune; the worker keeps something that ackgap does not see, or is not "
                 "deterministic",
             )
-        if step.run:
-            self._waiting.extend(self._tasks(result.variant, step.run))
+        fresh, again = self._apart(result.variant, step.run)
+        self._waiting.extend(fresh)
         if step.run or len(step.known) != 1:
             self._tell_planned()
+        for before in again:
+            self._take_cell(before)
 
     def _check_hold(self, order: Order, run: RawRun) -> None:
         proof = order.hold

@@ -12,6 +12,7 @@ from enum import Enum
 
 from ackgap.campaign.sample import Sample, disagreement
 from ackgap.campaign.selection import Selection
+from ackgap.campaign.shard import RowNumbers
 from ackgap.judge.across import order_dependent
 from ackgap.model.history import History
 from ackgap.model.manner import PLAIN_KILL, Manner
@@ -69,10 +70,14 @@ class Exploration:
         prunes: Take points with equal crash states for one.
         lives_alike: Nothing around the worker depends on the number of its life, so that a recovery which is struck
             before it has changed anything is followed by an equal one.
+        rows: Which of the schedules to begin with are to be run here; all of them where it is None.
     """
 
-    def __init__(self, selection: Selection, *, prunes: bool = False, lives_alike: bool = False) -> None:
+    def __init__(
+        self, selection: Selection, *, prunes: bool = False, lives_alike: bool = False, rows: RowNumbers | None = None
+    ) -> None:
         self._selection = selection
+        self._rows = rows
         self._prunes = prunes
         self._lives_alike = lives_alike
         self.points: tuple[str, ...] = ()
@@ -116,6 +121,8 @@ class Exploration:
         chosen = list(self._selection.chosen(points))
         if self._selection.orders:
             chosen += other_orders(probe, points, self._selection.points)
+        if self._rows is not None:
+            chosen = list(self._rows.own(chosen))
         states = crash_states(probe) if self._prunes else {}
         self._plan(chosen, states, self._common_states(probe, 1))
         return self._taken().run

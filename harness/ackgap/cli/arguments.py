@@ -25,6 +25,11 @@ def make_parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="rebuild the reports of a run from its results alone")
     report.add_argument("directory", metavar="DIR", help="what `ackgap run` wrote")
     report.set_defaults(command_function="results:report")
+    merge = commands.add_parser("merge", help="join the parts of a run that --shard made into one")
+    merge.add_argument("directories", metavar="DIR", nargs="+", help="what `ackgap run --shard` wrote, one a part")
+    merge.add_argument("--out", metavar="DIR", required=True, help="where the whole goes")
+    merge.add_argument("--fail-on", metavar="KINDS", default="red,inconclusive", help="as for `run`")
+    merge.set_defaults(command_function="results:merge")
     listing = commands.add_parser("list", help="list the scenarios that ship with ackgap, or the axes of one")
     listing.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's path or name: show its axes")
     listing.set_defaults(command_function="listing:scenarios")
@@ -126,6 +131,10 @@ def _add_how(run: argparse.ArgumentParser) -> None:
     )
     how.add_argument(
         "--engine-defaults", action="store_true", help="shorten nothing of what an engine of [engine] waits for"
+    )
+    how.add_argument("--resume", action="store_true", help="go on with the run that --out holds, if it was interrupted")
+    how.add_argument(
+        "--shard", metavar="PART/PARTS", default="", help="run one part, such as 2/8; `ackgap merge` joins the parts"
     )
     how.add_argument("--quiet", action="store_true", help="no progress, only the matrix")
     how.add_argument("--expected", metavar="FILE", help="exit 0 if and only if the verdicts equal those in FILE")

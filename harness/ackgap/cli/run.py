@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ackgap.campaign.choosing import selection_of
+from ackgap.campaign.shard import WHOLE, Shard
 from ackgap.cli.progress import LiveProgress
 from ackgap.environments.cache import tell_on_stderr
 from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
@@ -28,7 +29,7 @@ from ackgap.scenario.upstream import UpstreamOptions
 from ackgap.session import Session
 from ackgap.source import Source
 
-__all__ = ["exit_status", "run"]
+__all__ = ["exit_status", "failing_kinds", "run"]
 
 _LONG_S = 30.0
 """A run that takes longer is worth a hint."""
@@ -37,7 +38,8 @@ _COLOURS = {"red": Colour.RED, "amber": Colour.AMBER, "inconclusive": Colour.GRE
 
 def run(options: argparse.Namespace) -> int:
     """Run a scenario or a worker, print the matrix, and return the exit status."""
-    failing = _failing(options.fail_on)
+    failing = failing_kinds(options.fail_on)
+    shard = _shard(options)
     expected = _read_expected(options.expected)
     source = _source(options)
     scenario = source.scenario()
@@ -65,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         network=options.network,
         warm=options.warm,
+        shard=shard,
+        resume=options.resume,
         command=shlex.join(["ackgap", *sys.argv[1:]]),
         tell=(lambda _: None) if options.quiet else tell_on_stderr,
     )
@@ -103,7 +107,26 @@ def exit_status(result: Run, failing: frozenset[VerdictKind]) -> int:
     return 3 if found else 0
 
 
-def _failing(text: str) -> frozenset[VerdictKind]:
+def _shard(options: argparse.Namespace) -> Shard:
+    shard = Shard.parse(options.shard)
+    if shard != WHOLE and (options.orders or options.expected or options.write_expected):
+        name = "--orders" if options.orders else "--expected" if options.expected else "--write-expected"
+        raise UsageInvalid(
+            f"{name} needs all of a run",
+            where="--shard",
+            next_step="leave one of the two out"
+            if options.orders
+            else "compare what `ackgap merge` makes of the parts, or leave --shard out",
+        )
+    return shard
+
+
+def failing_kinds(text: str) -> frozenset[VerdictKind]:
+    """Return the verdicts that are named, by themselves or by a colour.
+
+    Raises:
+        UsageInvalid: A name is none.
+    """
     kinds: set[VerdictKind] = set()
     for word in filter(None, text.split(",")):
         if word in _COLOURS:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from ackgap.errors import HarnessFailed, ProbeFailed
 
-__all__ = ["LINKED_DIRECTORIES", "RESULT_FILES", "OutsideState", "fresh_copy", "lay_over", "remove_tree"]
+__all__ = [
+    "LINKED_DIRECTORIES",
+    "RESULT_FILES",
+    "OutsideState",
+    "copied_files",
+    "fresh_copy",
+    "lay_over",
+    "remove_tree",
+]
 
 LINKED_DIRECTORIES = frozenset({".git", ".hg", ".tox", ".nox", ".venv", "venv", "node_modules"})
 """Directories that are large and hold no state of an agent: linked into the copy, not copied."""
@@ -37,6 +46,18 @@ def fresh_copy(source: Path | None, destination: Path, *, limit_bytes: int) -> N
             where=str(error.filename or destination),
             next_step="free some space there and remove what cannot be removed, or set TMPDIR to another directory",
         ) from error
+
+
+def copied_files(source: Path) -> Iterator[tuple[str, Path]]:
+    """Yield name and path of every file that a copy of `source` has, in the order of names."""
+    for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
+        path = Path(entry.path)
+        if entry.is_symlink() or entry.is_file():
+            if path.is_file():
+                yield entry.name, path
+        elif entry.is_dir() and entry.name not in LINKED_DIRECTORIES | _LEFT_OUT and not _holds_results(path):
+            for name, file in copied_files(path):
+                yield f"{entry.name}/{name}", file
 
 
 def lay_over(source: Path, destination: Path) -> None:

@@ -28,8 +28,10 @@ from ackgap.model.codec import decode, encode, result_from_json, result_to_json
 from ackgap.model.event import Json
 from ackgap.model.expectation import Expectation
 from ackgap.model.history import History
+from ackgap.model.manner import Manner
 from ackgap.model.matrix import CellResult, Matrix, Variant
 from ackgap.model.schedule import Schedule
+from ackgap.plan.rows import merged_order, row_order
 from ackgap.scenario.scenario import Axis
 
 __all__ = [
@@ -138,6 +140,10 @@ class RunInfo:
         replay_prefix: What a cell id is appended to: `ackgap replay reports/partner-review`.
         interrupted: The run ended before all planned cells had.
         bounds: What the run was to try, and what became of it; None in results of an earlier version.
+        manners: What is done at every point, in the order in which it was chosen.
+        named: Schedules that were asked for by name.
+        fingerprint: Equal for two runs of the same; empty in results of an earlier version.
+        shard: Which part of a run this is: `2/8`; empty for a whole one.
     """
 
     scenario: str
@@ -156,6 +162,28 @@ class RunInfo:
     replay_prefix: str = "ackgap replay"
     interrupted: bool = False
     bounds: Bounds | None = None
+    manners: tuple[Manner, ...] = ()
+    named: tuple[Schedule, ...] = ()
+    fingerprint: str = ""
+    shard: str = ""
+
+    def with_rows(self, schedules: Iterable[Schedule]) -> RunInfo:
+        """Return it with the rows of some schedules, in the order of points."""
+        order = merged_order(expectation.points for expectation in self.expectations.values())
+        nouns = {
+            name: facts.noun[0]
+            for expectation in self.expectations.values()
+            for name, facts in expectation.operations.items()
+            if facts.effectful
+        }
+        rows = row_order(dict.fromkeys(schedules), order, self.manners, self.named)
+        return replace(
+            self,
+            row_order=tuple(
+                RowInfo.of(schedule, noun=nouns.get(schedule.faults[0].point.name, "") if schedule.faults else "")
+                for schedule in rows
+            ),
+        )
 
 
 class RunWriter:

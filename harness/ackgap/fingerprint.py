@@ -1,0 +1,65 @@
+"""A fingerprint of what a run is: results of two runs belong together where it is the same.
+
+Scenario, selection, files of the worker, profiles and versions go in; where they lie, and how the run is carried
+through (how many at a time, warm or not), does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ackgap.campaign.selection import Selection
+from ackgap.execute.workspace import copied_files
+from ackgap.model.codec import encode
+from ackgap.scenario.scenario import Scenario
+
+__all__ = ["fingerprint"]
+
+_OF_THE_MACHINE = ("platform",)
+
+
+def fingerprint(scenario: Scenario, selection: Selection, versions: Mapping[str, str]) -> str:
+    """Return it as hexadecimal digits.
+
+    Args:
+        scenario: What is run.
+        selection: Which part of it.
+        versions: What the results depend on.
+    """
+    total = hashlib.blake2b(digest_size=16)
+    told = {name: text for name, text in versions.items() if name not in _OF_THE_MACHINE}
+    text = json.dumps([encode(scenario), encode(selection), told], sort_keys=True)
+    for place in _places(scenario):
+        text = text.replace(json.dumps(str(place))[1:-1], ".")
+    total.update(text.encode())
+    for directory in _directories(scenario):
+        for name, file in copied_files(directory):
+            total.update(f"\n{name}\n".encode("utf-8", "surrogateescape"))
+            total.update(_content(file))
+    for target in scenario.targets:
+        total.update(_content(Path(target.profile)))  # of a profile that ships with ackgap the version tells
+    return total.hexdigest()
+
+
+def _places(scenario: Scenario) -> Iterator[Path]:
+    """Yield what is elsewhere on another machine, the deepest first."""
+    known = {Path(sys.prefix), *_directories(scenario)}
+    if scenario.source:
+        known.add(Path(scenario.source).parent)
+    yield from sorted(known, key=lambda path: -len(str(path)))
+
+
+def _directories(scenario: Scenario) -> Iterator[Path]:
+    found = [scenario.worker.directory, *(release.directory for release in scenario.releases)]
+    yield from dict.fromkeys(directory for directory in found if directory is not None)
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return hashlib.blake2b(file.read_bytes(), digest_size=16).digest()
+    except OSError:
+        return b""
