@@ -22,13 +22,14 @@ __all__ = ["fingerprint"]
 _OF_THE_MACHINE = ("platform",)
 
 
-def fingerprint(scenario: Scenario, selection: Selection, versions: Mapping[str, str]) -> str:
+def fingerprint(scenario: Scenario, selection: Selection, versions: Mapping[str, str], *, results: Path) -> str:
     """Return it as hexadecimal digits.
 
     Args:
         scenario: What is run.
         selection: Which part of it.
         versions: What the results depend on.
+        results: Where they go; nothing that lies there counts.
     """
     total = hashlib.blake2b(digest_size=16)
     told = {name: text for name, text in versions.items() if name not in _OF_THE_MACHINE}
@@ -38,6 +39,8 @@ def fingerprint(scenario: Scenario, selection: Selection, versions: Mapping[str,
     total.update(text.encode())
     for directory in _directories(scenario):
         for name, file in copied_files(directory):
+            if results.resolve() in file.resolve().parents:
+                continue
             total.update(f"\n{name}\n".encode("utf-8", "surrogateescape"))
             total.update(_content(file))
     for target in scenario.targets:

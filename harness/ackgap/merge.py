@@ -12,8 +12,9 @@ from ackgap.errors import AckgapError, ResultsInvalid
 from ackgap.model.bounds import Bounds
 from ackgap.model.codec import encode
 from ackgap.model.expectation import Expectation
+from ackgap.report.info import RunInfo
 from ackgap.report.lock import directory_lock
-from ackgap.report.store import Run, RunInfo, RunWriter, read_run
+from ackgap.report.store import Run, RunWriter, read_run
 from ackgap.session import check_writable, replay_prefix, set_aside
 from ackgap.source import SOURCE_FILE, Source
 
@@ -125,6 +126,7 @@ def _sum(parts: Iterable[Bounds | None]) -> Bounds | None:
         equal=sum(bounds.equal for bounds in known),
         impossible=sum(bounds.impossible for bounds in known),
         left=sum(bounds.left for bounds in known),
+        unexplored=sum(bounds.unexplored for bounds in known),
         audited=sum(bounds.audited for bounds in known),
     )
 

@@ -30,8 +30,9 @@ from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
+from ackgap.report.info import AxisInfo, RunInfo
 from ackgap.report.lock import directory_lock
-from ackgap.report.store import RUN_FILE, AxisInfo, Run, RunInfo, RunWriter, read_run
+from ackgap.report.store import RUN_FILE, Run, RunWriter, read_run
 from ackgap.report.write import write_reports_of
 from ackgap.requirements import check_requirements, network_note, versions
 from ackgap.scenario.scenario import Scenario
@@ -181,7 +182,9 @@ class Session:
     @cached_property
     def _fingerprint(self) -> str:
         # Of the scenario as it is written: where its environments were made is nothing that it is.
-        return fingerprint(self._source.scenario(), self._selection, self._versions)
+        return fingerprint(
+            self._source.scenario(), self._selection, self._versions, results=self._directory
+        )
 
     def _open(self) -> RunWriter:
         """Set an earlier run aside and begin to write; only now, so that a mistake does not cost its results."""

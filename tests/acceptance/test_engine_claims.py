@@ -18,7 +18,8 @@ from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Finding, Verdict, VerdictKind
-from ackgap.report.store import Run, RunInfo, RunWriter, read_run
+from ackgap.report.info import RunInfo
+from ackgap.report.store import Run, RunWriter, read_run
 
 REPOSITORY = Path(__file__).parents[2]
 ENGINES = REPOSITORY / "scenarios" / "engines"

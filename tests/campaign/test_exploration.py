@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from simulated import Worker, explored, resuming, verdicts
@@ -161,14 +160,29 @@ def test_states_that_look_equal_and_are_not_break_the_run_and_both_cells_are_nam
     assert " and " in broken[0]
 
 
-@pytest.mark.parametrize("came", [1, 5, 20, 21, 40, 41, 200])
-def test_one_in_twenty_is_checked_and_always_at_least_one(came):
-    schedules = [Schedule.parse(f"a.b#{number}:applied") for number in range(1, came + 1)]
-    whole, piecemeal = Sample(), Sample()
-    chosen = whole.of(schedules)
-    assert len(chosen) == whole.chosen == -(-came // 20)
-    assert sum(len(piecemeal.of([schedule])) for schedule in schedules) == -(-came // 20)
-    assert chosen == Sample().of(schedules)
+def test_about_one_in_twenty_is_checked():
+    schedules = [Schedule.parse(f"a.b#{number}:applied") for number in range(1, 2001)]
+    sample = Sample()
+    chosen = sample.of(schedules)
+    assert 80 <= len(chosen) == sample.chosen <= 120
+
+
+@given(count=st.integers(1, 60), seed=st.randoms(use_true_random=False))
+def test_the_same_are_checked_in_whatever_order_they_come_and_at_least_one(count, seed):
+    schedules = [Schedule.parse(f"a.b#{number}:applied") for number in range(1, count + 1)]
+    samples = Sample(), Sample()
+    for sample in samples:
+        sample.expect(schedules)
+    at_once = samples[0].of(schedules)
+    seed.shuffle(schedules)
+    one_by_one = frozenset().union(*(samples[1].of([schedule]) for schedule in schedules))
+    assert at_once == one_by_one
+    assert at_once
+
+
+def test_where_none_was_expected_the_first_that_comes_is_checked():
+    sample = Sample()
+    assert len(sample.of([Schedule.parse("a.b#1:applied")])) == 1
 
 
 def test_what_is_sampled_is_not_always_the_first():

@@ -77,3 +77,19 @@ def test_a_run_that_proves_nothing_is_counted_and_hides_none_that_does():
     assert some.rate.counts == {"ok": 1, "inconclusive": 1}
     none = together(result(RACE, VerdictKind.INCONCLUSIVE) for _ in range(3))
     assert none.verdict.kind is VerdictKind.INCONCLUSIVE
+
+
+def test_a_race_that_mostly_proves_nothing_is_not_called_good():
+    runs = [VerdictKind.OK, *[VerdictKind.INCONCLUSIVE] * 19]
+    found = together(result(RACE, kind) for kind in runs)
+    assert found.verdict.kind is VerdictKind.INCONCLUSIVE
+    assert found.rate is not None
+    assert found.rate.in_words(VerdictKind.OK).startswith("1 of 1 ")
+    assert found.rate.in_words(VerdictKind.INCONCLUSIVE).startswith("19 of 20 ")
+
+
+def test_one_bad_end_is_one_however_many_runs_prove_nothing():
+    found = together(result(RACE, kind) for kind in [*[VerdictKind.INCONCLUSIVE] * 19, VerdictKind.LOST])
+    assert found.verdict.kind is VerdictKind.LOST
+    assert found.rate is not None
+    assert found.rate.in_words(VerdictKind.DUPLICATE).startswith("0 of 1 ")

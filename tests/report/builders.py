@@ -33,7 +33,8 @@ from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.rate import Rate
 from ackgap.model.schedule import UNDISTURBED, Schedule
 from ackgap.model.verdict import Attribution, Finding, Verdict, VerdictKind
-from ackgap.report.store import AxisInfo, AxisValueInfo, RowInfo, RunInfo, RunWriter
+from ackgap.report.info import AxisInfo, AxisValueInfo, RowInfo, RunInfo
+from ackgap.report.store import RunWriter
 
 AXES = (
     AxisInfo(

@@ -9,9 +9,10 @@ import pytest
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Verdict
+from ackgap.report.info import RowInfo, RunInfo
 from ackgap.report.lines import lines_of
 from ackgap.report.overview import Overview
-from ackgap.report.store import RowInfo, Run, RunInfo, read_run
+from ackgap.report.store import Run, read_run
 from ackgap.report.view import branch_of
 
 A, B, C = "tickets.create#1:applied", "notify.send#1:received", "notify.send#1:applied"

@@ -8,8 +8,9 @@ from ackgap.model.boundary import CrashPoint
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Colour, VerdictKind
+from ackgap.report.info import RowInfo
 from ackgap.report.overview import Overview, gap_labels, variant_gap
-from ackgap.report.store import RowInfo, Run, read_run
+from ackgap.report.store import Run, read_run
 
 
 def rows(*texts: str) -> list[RowInfo]:

@@ -17,7 +17,8 @@ from ackgap.model.expectation import Expectation, ExpectedEffect, OperationFacts
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import UNDISTURBED, Schedule
 from ackgap.model.verdict import Attribution, Finding, Verdict, VerdictKind
-from ackgap.report.store import CELLS_FILE, HISTORIES_FILE, RUN_FILE, RowInfo, RunInfo, RunWriter, read_run
+from ackgap.report.info import RowInfo, RunInfo
+from ackgap.report.store import CELLS_FILE, HISTORIES_FILE, RUN_FILE, RunWriter, read_run
 
 VARIANT = Variant(values=(("durability", "sync"), ("key", "none")))
 POINT = CrashPoint.parse("tickets.create#1:applied")

@@ -37,7 +37,7 @@ def bounds_of(
         counts_in_vain: Count also what cannot be done at a point; of the parts of a run, one does that.
     """
     fates = Counter(fate for exploration in explored.values() for fate in exploration.fates.values())
-    impossible, left = fates[Fate.IMPOSSIBLE], fates[Fate.WAITING]
+    impossible, left, unexplored = fates[Fate.IMPOSSIBLE], fates[Fate.WAITING], 0
     named = frozenset(selection.schedules)
     rows = dict.fromkeys(schedule for exploration in explored.values() for schedule in exploration.fates)
     for variant in variants:
@@ -46,6 +46,9 @@ def bounds_of(
             left += len({*rows, *named})
             continue
         missing = [row for row in rows if row not in exploration.fates]
+        unexplored += len(missing)
+        missing = [row for row in missing if not _is_unexplored(row, exploration)]
+        unexplored -= len(missing)
         known = len(missing) if complete else sum(_cannot(row, exploration) for row in missing)
         impossible += known + (_struck_in_vain(selection, exploration) if counts_in_vain else 0)
         left += len(missing) - known
@@ -60,6 +63,7 @@ def bounds_of(
         equal=fates[Fate.EQUAL],
         impossible=impossible,
         left=left,
+        unexplored=unexplored,
         audited=sum(exploration.audited for exploration in explored.values()),
     )
 
@@ -80,11 +84,16 @@ def exploration_notes(
         why = why_not_pruned or "no two crash points are known to lead to the same crash state"
         audited = f"; {bounds.audited} that look equal were run to check that" if bounds.audited else ""
         yield f"Pruning saved nothing: {why}{audited}."
-    unexplored = sum(exploration.unexplored for exploration in explored.values())
+    unexplored = sum(len(exploration.unexplored) for exploration in explored.values())
     if unexplored:
         yield (
             f"The recoveries of {unexplored} cells were not struck again, since those cells themselves prove nothing."
         )
+
+
+def _is_unexplored(row: Schedule, exploration: Exploration) -> bool:
+    """Whether a schedule goes on from one whose recovery was not struck again."""
+    return any(Schedule(faults=row.faults[:length]) in exploration.unexplored for length in range(1, len(row.faults)))
 
 
 def _cannot(row: Schedule, exploration: Exploration) -> bool:

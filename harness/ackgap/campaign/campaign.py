@@ -145,7 +145,13 @@ class Campaign:
     # -------------------------------------------------------------- planning
 
     def _order(self, variant: Variant, schedule: Schedule) -> Order:
-        return Order(scenario=self._scenario, variant=variant, schedule=schedule, profiles=self._profiles)
+        return Order(
+            scenario=self._scenario,
+            variant=variant,
+            schedule=schedule,
+            profiles=self._profiles,
+            whole_store=self._selection.prune,
+        )
 
     @property
     def _compares_runs(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ackgap.errors import ProbeFailed
 from ackgap.model.codec import encode
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant, cell_id
 from ackgap.model.schedule import Schedule
-from ackgap.model.verdict import VerdictKind
+from ackgap.model.verdict import Verdict, VerdictKind
 
 __all__ = ["Earlier"]
 
@@ -52,4 +53,6 @@ class Earlier:
         result = self._results.get(cell_id(schedule, variant))
         if result is None or result.equal_to or result.verdict.kind is VerdictKind.INCONCLUSIVE:
             return None
-        return self._with_history(result)
+        # What only the comparison with another cell says is said again when both are known.
+        findings = (finding for finding in result.findings if finding.code != "order_dependent")
+        return self._with_history(replace(result, verdict=Verdict.of(findings)))

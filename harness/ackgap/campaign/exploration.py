@@ -84,8 +84,8 @@ class Exploration:
         self.fates: dict[Schedule, Fate] = {}
         """In the order in which they were planned."""
         self.sample = Sample()
-        self.unexplored = 0
-        """Recoveries that could be struck again, and were not, since their own cell proves nothing."""
+        self.unexplored: set[Schedule] = set()
+        """Those whose recovery could be struck again, and was not, since their own cell proves nothing."""
         self.checked_in_vain = 0
         """Schedules that ran only to see whether states are equal, and that prove nothing."""
         self._named = frozenset(selection.schedules)
@@ -125,6 +125,7 @@ class Exploration:
             chosen = list(self._rows.own(chosen))
         states = crash_states(probe) if self._prunes else {}
         self._plan(chosen, states, self._common_states(probe, 1))
+        self.sample.expect([follower for followers in self._followers.values() for follower in followers])
         return self._taken().run
 
     def take(self, schedule: Schedule, result: CellResult) -> Step:
@@ -251,7 +252,7 @@ class Exploration:
         if history is None or not goes_deeper(schedule, self._selection.depth):
             return
         if result.verdict.kind is VerdictKind.INCONCLUSIVE:
-            self.unexplored += 1
+            self.unexplored.add(schedule)
             return
         if leader is not None:
             self._mirror(schedule, leader)

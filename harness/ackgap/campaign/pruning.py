@@ -26,6 +26,8 @@ def why_not_pruned(scenario: Scenario) -> str:
     real = [target.name for target in scenario.targets if target.upstream is not None or target.replay is not None]
     if real:
         return f"{real[0]} is a real service or a recording of one, whose state ackgap does not see"
+    if scenario.worker.allow_write:
+        return "the worker may write outside of its cell (allow_write), where ackgap does not look"
     if scenario.checks:
         return f"the check {scenario.checks[0].name!r} may look at anything in a history"
     return ""

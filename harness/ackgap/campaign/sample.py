@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ackgap.model.matrix import CellResult
 from ackgap.model.schedule import Schedule
@@ -15,7 +15,10 @@ _ONE_IN = 20
 
 
 class Sample:
-    """At least one in twenty of those that come, and at least one where any comes; the same in every run.
+    """About one in twenty of those that come, and at least one where any comes.
+
+    A checksum of the name decides, so that neither first nor last points are preferred, and that the order in which
+    cells finish changes nothing.
 
     Attributes:
         chosen: How many were chosen by now.
@@ -23,17 +26,26 @@ class Sample:
 
     def __init__(self) -> None:
         self.chosen = 0
-        self._came = 0
+        self._always: Schedule | None = None
+
+    def expect(self, schedules: Collection[Schedule]) -> None:
+        """Say which will come for certain; one of them is chosen."""
+        if schedules and self._always is None:
+            self._always = min(schedules, key=_mixed)
 
     def of(self, schedules: Sequence[Schedule]) -> frozenset[Schedule]:
         """Return those of some more schedules that are to be run."""
-        self._came += len(schedules)
-        wanted = -(-self._came // _ONE_IN) - self.chosen
-        # By a checksum of the name, so that neither first nor last points are preferred.
-        mixed = sorted(schedules, key=lambda schedule: (zlib.crc32(str(schedule).encode()), str(schedule)))
-        chosen = frozenset(mixed[: max(0, wanted)])
+        chosen = {schedule for schedule in schedules if _mixed(schedule)[0] % _ONE_IN == 0}
+        chosen |= {schedule for schedule in schedules if schedule == self._always}
+        if not chosen and self._always is None and schedules:  # nobody could tell beforehand that any would come
+            self._always = min(schedules, key=_mixed)
+            chosen = {self._always}
         self.chosen += len(chosen)
-        return chosen
+        return frozenset(chosen)
+
+
+def _mixed(schedule: Schedule) -> tuple[int, str]:
+    return zlib.crc32(str(schedule).encode()), str(schedule)
 
 
 def disagreement(leader: CellResult, checked: CellResult) -> str:

@@ -24,6 +24,8 @@ from ackgap.model.event import EngineReported, InDoubtSurfaced, Note, WorkFinish
 __all__ = ["Completion"]
 
 _HOPELESS = (EngineState.FAILED, EngineState.UNOWNED)
+_ASKED_AT_LEAST_S = 1.0
+"""However long ago the engine was asked last, no more than that counts as time in which nothing went on."""
 
 
 class Completion:
@@ -61,7 +63,7 @@ class Completion:
         self._household = household
         self._word = EngineWord(EngineState.UNKNOWN, "")
         self._hopeless: tuple[EngineWord, str] | None = None
-        self._hopeless_since_s = 0.0
+        self._hopeless_s = self._asked_s = 0.0
         if engine is not None and order.scenario.hurries:
             for text in engine.shortens:
                 recorder.record(Note, code="shortened", text=text)
@@ -98,9 +100,13 @@ class Completion:
             return not busy and (self._engine_spec.server or not left_to_worker)
         hopeless = (word, self._store.digest()) if word.state in _HOPELESS and not busy else None
         if hopeless is None or hopeless != self._hopeless:
-            self._hopeless, self._hopeless_since_s = hopeless, now_s
+            self._hopeless, self._hopeless_s, self._asked_s = hopeless, 0.0, now_s
             return False
-        life.hopeless = now_s - self._hopeless_since_s >= self._engine_spec.patience_s
+        # Time in which it is kept from its work, or in which nobody asked, is no sign that it does none.
+        if not life.patience.busy():
+            self._hopeless_s += min(now_s - self._asked_s, _ASKED_AT_LEAST_S)
+        self._asked_s = now_s
+        life.hopeless = self._hopeless_s >= self._engine_spec.patience_s
         return life.hopeless
 
     async def finished(self, life: Life, *, clean: bool) -> bool:

@@ -125,6 +125,7 @@ class Gatekeeper:
         point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
         life.attempts[name, occurrence] = attempt
         self._arrived(point)
+        await self._in_turn(life)
         await self._thawed(life, point)
         self._write_down(life, point, Injector.WIRE, attempt=attempt)
         return await self._stand(life, point)
@@ -185,6 +186,7 @@ class Gatekeeper:
                 return
             if operation == AMBIGUOUS:
                 # Its address serves several operations: the target will tell which one, once it has all of it.
+                await self._in_turn(life)
                 await self._thawed(life, CrashPoint(name=service.name, occurrence=1, phase=phase))
                 await life.turnstile.wait_for_quiet()
                 line = (service.name, str(message["method"]).upper(), plain_path(str(message["path"])))
@@ -193,6 +195,7 @@ class Gatekeeper:
             occurrence = life.announce_call(*call, operation)
             point = CrashPoint(name=operation, occurrence=occurrence, phase=phase)
             self._arrived(point)
+            await self._in_turn(life)
             await self._thawed(life, point)
             overlapped = not await life.turnstile.wait_for_quiet()
             await self._thawed(life, point)
@@ -206,6 +209,7 @@ class Gatekeeper:
                 return  # it turned out to be a read
             point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
             overlapped = False
+            await self._in_turn(life)
             await self._thawed(life, point)
         attempt = life.attempts.get((point.name, point.occurrence)) if phase is Phase.RETURNED else None
         self._write_down(life, point, Injector.PYTHON, attempt=attempt, message=message, overlapped=overlapped)
@@ -220,6 +224,7 @@ class Gatekeeper:
             name, occurrence = life.write_points[write]
             point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
             self._arrived(point)
+            await self._in_turn(life)
             await self._thawed(life, point, lands=True)
             self._write_down(life, point, Injector.PYTHON, message=message)
             await self._stand(life, point)
@@ -238,7 +243,8 @@ class Gatekeeper:
         occurrence = life.announce_write(write, str(message["name"]))
         point = CrashPoint(name=str(message["name"]), occurrence=occurrence, phase=phase)
         await self._let_another_land(life, write, point)
-        await self._thawed(life, point, lands=life.frozen_at is BoundaryKind.CALL)
+        await self._in_turn(life)
+        await self._thawed(life, point, lands_at_call=True)
         if self._may_begin(life, point):
             life.turnstile.begin(write, point.name)
         else:
@@ -247,7 +253,7 @@ class Gatekeeper:
             sorted(f"{name}#{n}" for name, n in (life.write_points[w] for w in ahead & {*life.write_points}))
         )
         self._write_down(life, point, Injector.PYTHON, message=message, overlapped=overlapped, beside=beside)
-        await self._stand(life, point, lands=life.frozen_at is BoundaryKind.CALL)
+        await self._stand(life, point, lands_at_call=True)
 
     async def _let_another_land(self, life: Life, write: Write, point: CrashPoint) -> None:
         """Hold a durable write until the one that a fault names has landed."""
@@ -281,17 +287,21 @@ class Gatekeeper:
         if self._hold is not None:
             self._hold.arrived(str(point))
 
-    async def _thawed(self, life: Life, point: CrashPoint, *, lands: bool = False) -> None:
-        """Stand as long as the life is frozen; durable writes that land may pass."""
+    async def _in_turn(self, life: Life) -> None:
+        """Stand until it is this life's turn, where several pass in turn; once for each announcement."""
         if self.turns is not None:
             await self.turns.take(life.incarnation)
+
+    async def _thawed(self, life: Life, point: CrashPoint, *, lands: bool = False, lands_at_call: bool = False) -> None:
+        """Stand as long as the life is frozen; durable writes that land may pass, some only if it stands at a call."""
+        lands = lands or (lands_at_call and life.frozen_at is BoundaryKind.CALL)
         if life.frozen_at is not None and not lands and not life.dead:
             life.parked.append(str(point))
             await life.freed.wait()
         if life.dead:
             raise Severed
 
-    async def _stand(self, life: Life, point: CrashPoint, *, lands: bool = False) -> Fault | None:
+    async def _stand(self, life: Life, point: CrashPoint, *, lands_at_call: bool = False) -> Fault | None:
         """Be struck if this is the point, else stand only as long as the life is frozen.
 
         Returns:
@@ -312,7 +322,7 @@ class Gatekeeper:
             if life.dead:
                 raise Severed
             return None
-        await self._thawed(life, point, lands=lands)
+        await self._thawed(life, point, lands_at_call=lands_at_call)
         return None
 
     def _write_down(

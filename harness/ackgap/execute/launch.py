@@ -91,7 +91,9 @@ class Launch:
         chosen = resume if resume is not None and incarnation > 1 else command
         return self.words(chosen)
 
-    def start(self, process: WorkerProcess, command: tuple[str, ...], *, clock_offset_s: float) -> tuple[int, str]:
+    def start(
+        self, process: WorkerProcess, command: tuple[str, ...], *, clock_offset_s: float, incarnation: int
+    ) -> tuple[int, str]:
         """Start a life; return its process id, and why it was started plainly although a warm start was asked for.
 
         Raises:
@@ -105,7 +107,7 @@ class Launch:
                 if python is None:
                     raise NurseryUnfit("the command does not simply run a script with a Python interpreter")
                 nursery = self._surroundings.nursery_for(
-                    python, self._order.warm, self._shared_environment(), clock_offset_s
+                    python, self._order.warm, self._shared_environment(), clock_offset_s, incarnation
                 )
                 nursery.check(command)
                 pid = process.start(command, directory=self._surroundings.work, env=env, nursery=nursery)

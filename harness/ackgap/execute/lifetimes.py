@@ -107,7 +107,9 @@ class Lifetimes:
         self._gatekeeper.admit(life)
         command = self._launch.command(incarnation)
         digest = self._store.digest()
-        pid, why_plain = self._launch.start(process, command, clock_offset_s=self._clock.offset_s)
+        pid, why_plain = self._launch.start(
+            process, command, clock_offset_s=self._clock.offset_s, incarnation=incarnation
+        )
         self.all.append(life)
         alive = frozenset(other.process.pid for other in self.all if not other.dead)
         for other in self.all:

@@ -138,6 +138,9 @@ class Nursery:
             while "pid" not in (reply := self._receive()):
                 self._take(reply)
         except OSError as error:
+            # Else it might fork this life yet, beside the one that is started in its place.
+            self._process.kill()
+            self._process.wait()
             self._broken = f"the nursery is gone: {error}"
             raise NurseryUnfit(self._broken) from error
         self._ended[reply["pid"]] = ended

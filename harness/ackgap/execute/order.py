@@ -38,7 +38,8 @@ class Surroundings:
         interposing: What it keeps for targets that stand in front of real services.
         household: Services that run beside the cells.
         reset_door: Runs the reset command outside of the slot's network; None where it can be run here.
-        nursery_for: Returns the slot's nursery for an interpreter, modules, an environment and an offset of the clock.
+        nursery_for: Returns the slot's nursery for an interpreter, modules, an environment, an offset of the clock and
+            the number of a life.
     """
 
     directory: Path
@@ -50,7 +51,7 @@ class Surroundings:
     interposing: Interposing | None = None
     household: Household | None = None
     reset_door: Path | None = None
-    nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str], float], Nursery] | None = None
+    nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str], float, int], Nursery] | None = None
 
     @property
     def work(self) -> Path:
@@ -88,6 +89,8 @@ class Order:
         warm: Third-party modules that a warm parent imports before it forks the lives; none starts them plainly.
         states: Find out at each boundary what the durable store says, so that runs can be compared.
         masks: What undisturbed runs have taught about it.
+        whole_store: Whatever a next life could read counts as durable, its temporary directory too, since equal states
+            are taken for one.
     """
 
     scenario: Scenario
@@ -100,3 +103,4 @@ class Order:
     warm: tuple[str, ...] = ()
     states: bool = False
     masks: Learned | None = None
+    whole_store: bool = False

@@ -23,6 +23,9 @@ TOKEN_VARIABLE = "ACKGAP_TOKEN"  # noqa: S105 - the name of the variable, not a 
 _CHUNK_BYTES = 65536
 _LINE_BYTES = 16384
 
+_GONE_LIMIT_S = 120.0
+"""Real seconds; a killed process is gone once whoever reaps it has had his turn."""
+
 
 class WorkerProcess:
     """A worker's process and everything below it.
@@ -152,14 +155,18 @@ class WorkerProcess:
         """SIGKILL all of it, wait until it is gone, and return how many processes outlived the main one."""
         outlived = 0 if self._exited.is_set() else 1
         killed = containment.kill_all(self.pids, not_reaped_here=self._siblings | {self.pid})
-        await asyncio.wait_for(self._exited.wait(), 10)
+        await asyncio.wait_for(self._exited.wait(), _GONE_LIMIT_S)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), 1)
         return max(0, killed - outlived)
 
-    async def end(self, *, grace_s: float) -> None:
-        """Ask its main process to end (SIGTERM), and wait for that so many real seconds; `kill` does the rest."""
+    def tell_to_end(self) -> None:
+        """Ask its main process to end (SIGTERM)."""
         containment.signal_all([] if self._exited.is_set() else [self.pid], signal.SIGTERM)
+
+    async def end(self, *, grace_s: float) -> None:
+        """Ask its main process to end, and wait for that so many real seconds; `kill` does the rest."""
+        self.tell_to_end()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), grace_s)
 

@@ -34,6 +34,10 @@ class Patience:
     def __init__(self, pids: Callable[[], Iterable[int]] = tuple) -> None:
         self._pids = pids
 
+    def busy(self) -> bool:
+        """Whether one of the processes runs, wants to, or waits for a disk right now."""
+        return any(_wants_to_run(pid) for pid in self._pids())
+
     async def awaits(self, event: Coroutine[object, object, object], *, rest_s: float) -> bool:
         """Wait for something; return whether it came about before the processes had rested for so long.
 
@@ -52,7 +56,7 @@ class Patience:
                 await asyncio.wait({coming}, timeout=pause_s)
                 if coming.done():
                     break
-                if not any(_wants_to_run(pid) for pid in self._pids()):
+                if not self.busy():
                     rested_s += pause_s
             return coming.done()
         finally:

@@ -30,5 +30,5 @@ async def settle(life: Life, store: DurableStore, limits: Limits) -> Settling:
             proven = await life.turnstile.wait_until_landed(limit_s=limits.settle_s)
         if not proven or not store.has_unhooked:
             return Settling.SETTLED if proven else Settling.UNSETTLED
-    quiet = await store.quiet(for_s=limits.quiet_s, limit_s=limits.settle_s)
+    quiet = await store.quiet(for_s=limits.quiet_s, limit_s=limits.settle_s, busy=life.patience.busy)
     return Settling.QUIET_OBSERVED if quiet else Settling.UNSETTLED

@@ -19,7 +19,9 @@ from ackgap.execute.reading import StateReader
 
 __all__ = ["DurableStore"]
 
-_IGNORED_SUFFIXES = ("-shm", ".pyc", ".log")
+_IGNORED_SUFFIXES = ("-shm", ".pyc")
+_LOG_SUFFIX = ".log"
+_LOOKS = 5
 _IGNORED_DIRECTORIES = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".venv"}
 )
@@ -30,11 +32,12 @@ class DurableStore:
 
     Args:
         directory: The cell's directory.
-        patterns: Globs, relative to the directory, of what belongs to the store; none means everything.
+        patterns: Globs, relative to the directory, of what belongs to the store; none means everything but logs.
         outside: Further files or directories.
         beside: Returns a digest of what is kept elsewhere, in services.
         has_unhooked: Whether some of that is written where no hook in the worker sees it.
         reader: Finds out what the store says, where somebody wants to know.
+        whole: Whatever a next life could read counts, logs and what no pattern names too.
 
     Attributes:
         has_unhooked: The same.
@@ -49,7 +52,9 @@ class DurableStore:
         beside: Callable[[], str] | None = None,
         has_unhooked: bool = False,
         reader: StateReader | None = None,
+        whole: bool = False,
     ) -> None:
+        self._whole = whole
         self.has_unhooked = has_unhooked
         self._beside = beside
         self._reader = reader
@@ -78,17 +83,25 @@ class DurableStore:
         """
         return "" if self._reader is None else self._reader.digest(self._files())
 
-    async def quiet(self, *, for_s: float, limit_s: float) -> bool:
-        """Wait until nothing has been written for so many real seconds; return whether that came about in time."""
+    async def quiet(self, *, for_s: float, limit_s: float, busy: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until nothing has been written for so many real seconds; return whether that came about in time.
+
+        Args:
+            for_s: How long; each look counts for one pause at most, however late it comes.
+            limit_s: How long to wait for that.
+            busy: Whether somebody is about to go on, which is no quiet.
+        """
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + limit_s
-        digest, since_s = self.digest(), loop.time()
+        digest, quiet_looks = self.digest(), 0
         while loop.time() < ends_s:
-            await asyncio.sleep(for_s / 5)
+            await asyncio.sleep(for_s / _LOOKS)
             seen = self.digest()
-            if seen != digest:
-                digest, since_s = seen, loop.time()
-            elif loop.time() - since_s >= for_s:
+            if seen != digest or busy():
+                digest, quiet_looks = seen, 0
+                continue
+            quiet_looks += 1
+            if quiet_looks >= _LOOKS:
                 return True
         return False
 
@@ -112,11 +125,18 @@ class DurableStore:
         root = str(self._directory)
         for path in sorted(_walk(root)):
             name = os.path.relpath(path, root)
-            if not self._patterns or any(fnmatch.fnmatch(name, pattern) for pattern in self._patterns):
+            if self._belongs(name):
                 yield name, path
         for extra in self._outside:
             for path in sorted(_walk(str(extra))):
                 yield path, path
+
+    def _belongs(self, name: str) -> bool:
+        if self._whole:
+            return True
+        if self._patterns:
+            return any(fnmatch.fnmatch(name, pattern) for pattern in self._patterns)
+        return not name.endswith(_LOG_SUFFIX)
 
 
 def _walk(root: str) -> Iterator[str]:

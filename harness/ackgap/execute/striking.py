@@ -19,7 +19,7 @@ from ackgap.target.service import TargetService
 __all__ = ["Striker"]
 
 _AT_ONCE_S = 0.5
-"""Real seconds in which a process without a handler for SIGTERM is gone."""
+"""Real seconds of rest after which a process that was told to end has a handler for SIGTERM, or ignores it."""
 
 
 class Striker:
@@ -72,7 +72,9 @@ class Striker:
         life.told_to_end = True
         for service in self._targets:
             service.expect_leaving(life.incarnation)
-        await life.process.end(grace_s=min(grace_s, _AT_ONCE_S))
+        # One that dies of the signal is busy with that until it is gone, however long that takes on a busy machine.
+        life.process.tell_to_end()
+        await life.patience.awaits(life.process.exited.wait(), rest_s=min(grace_s, _AT_ONCE_S))
         if not life.process.exited.is_set():
             life.thaw()
             with contextlib.suppress(TimeoutError):

@@ -25,6 +25,7 @@ from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.turns import Turns
 from ackgap.model.event import Note
 from ackgap.model.manner import FaultKind
+from ackgap.model.schedule import Fault
 from ackgap.target.clock import VirtualClock
 
 __all__ = ["Succession"]
@@ -36,12 +37,14 @@ class _Step:
 
     Attributes:
         life: The one that says how it went on.
+        lives: All of them.
         finished: The work counts as finished.
         struck: A fault ended it, so that it does not count as a failure of the worker's own.
         final: No further life starts, whatever came of it.
     """
 
     life: Life
+    lives: tuple[Life, ...]
     finished: bool
     struck: bool = False
     final: bool = False
@@ -95,7 +98,7 @@ class Succession:
 
     async def run(self) -> None:
         """Run lives until the work is finished or given up."""
-        step = await self._follow(None)
+        step = await self._follow(())
         if not step.finished and not self._concluded():
             lives, left_running = len(self._lifetimes.all), self._lifetimes.left_running
             self._completion.give_up(step.life, lives=lives, left_running=left_running)
@@ -105,14 +108,14 @@ class Succession:
         if self._outage is not None:
             await self._outage.end()
 
-    async def _follow(self, before: Life | None) -> _Step:
-        """Run the lives that come after one, until the work is finished or nothing more is to be hoped for."""
+    async def _follow(self, before: Sequence[Life]) -> _Step:
+        """Run the lives that come after some, until the work is finished or nothing more is to be hoped for."""
         failures = 0
         while True:
             step = await self._next(before)
             if step.final:
                 return step
-            await self._aftermath(step.life, finished=step.finished)
+            await self._aftermath(step.lives, finished=step.finished)
             if step.finished or self._concluded() or step.life.overdue or step.life.hopeless:
                 return step
             if self._client is not None and self._client.problem:
@@ -120,30 +123,30 @@ class Succession:
             failures = 0 if step.struck else failures + 1
             if failures >= self._restarts:
                 return step
-            before = step.life
+            before = step.lives
 
-    async def _next(self, before: Life | None) -> _Step:
-        """Run what comes after a life: one, or several at once."""
-        blow = before.blow if before is not None and before.struck.is_set() else None
-        if blow is not None and blow.manner.heirs > 1:
-            return await self._beside_each_other(blow.manner.heirs)
+    async def _next(self, before: Sequence[Life]) -> _Step:
+        """Run what comes after a life, or after several at once: one, or several at once."""
+        heirs = max((blow.manner.heirs for blow in _blows(before)), default=1)
+        if heirs > 1:
+            return await self._beside_each_other(heirs)
         life = self._lifetimes.start()
         if await self._lifetimes.live(life) == "paused":
             return await self._overlap(life)
         clean = await self._lifetimes.end(life)
         finished = await self._completion.finished(life, clean=clean)
-        return _Step(life=life, finished=finished, struck=_ended_by_fault(life))
+        return _Step(life=life, lives=(life,), finished=finished, struck=_ended_by_fault(life))
 
     async def _overlap(self, paused: Life) -> _Step:
         """Later lives take over while an earlier one is stopped; then the earlier one wakes up. Nobody follows both."""
         assert paused.blow is not None
         self._clock.move(paused.blow.down_s)
         self._launch.renew(paused.blow.manner.release)
-        heirs = await self._follow(paused)
+        heirs = await self._follow([paused])
         await self._wake_to_its_end(paused)
         clean = await self._lifetimes.end(paused)
         finished = await self._completion.finished(paused, clean=clean)
-        return _Step(life=heirs.life, finished=finished or heirs.finished, final=True)
+        return _Step(life=heirs.life, lives=heirs.lives, finished=finished or heirs.finished, final=True)
 
     async def _wake_to_its_end(self, paused: Life) -> None:
         paused.process.wake()
@@ -163,7 +166,7 @@ class Succession:
             self._gatekeeper.turns = None
         well = next((life for life, by_itself in zip(lives, clean, strict=True) if by_itself), lives[-1])
         finished = await self._completion.finished(well, clean=any(clean))
-        return _Step(life=well, finished=finished, struck=any(map(_ended_by_fault, lives)))
+        return _Step(life=well, lives=tuple(lives), finished=finished, struck=any(map(_ended_by_fault, lives)))
 
     async def _to_its_end(self, life: Life, lives: Sequence[Life], turns: Turns) -> bool:
         """Run one of several lives that began at once to its end; one that is paused sleeps until the others are over.
@@ -174,24 +177,34 @@ class Succession:
         how = await self._lifetimes.live(life)
         turns.leave(life.incarnation)
         if how == "paused":
+            assert life.blow is not None
+            self._clock.move(life.blow.down_s)
+            self._launch.renew(life.blow.manner.release)
             await asyncio.gather(*(other.over.wait() for other in lives if not other.paused.is_set()))
             await self._wake_to_its_end(life)
         return await self._lifetimes.end(life)
 
-    async def _aftermath(self, life: Life, *, finished: bool) -> None:
-        """Let what went with a fault end, or begin, before the next life."""
+    async def _aftermath(self, lives: Sequence[Life], *, finished: bool) -> None:
+        """Let what went with faults end, or begin, before the next life."""
         if self._outage is not None:
             outage, self._outage = self._outage, None
             await outage.end()
-        if finished or life.blow is None or not life.struck.is_set() or life.blow.kind is FaultKind.PAUSE:
+        deaths = [blow.manner for blow in _blows(lives) if blow.kind is not FaultKind.PAUSE]
+        if finished or not deaths:
             return
-        manner = life.blow.manner
         if self._engine is not None and self._order.scenario.hurries:
             await self._engine.hurry()
-        self._launch.renew(manner.release)
+        for manner in deaths:
+            self._launch.renew(manner.release)
         household = self._surroundings.household
-        if manner.without and household is not None:
-            self._outage = Outage(household, manner.without, limit_s=manner.for_s, recorder=self._recorder)
+        without = next((manner for manner in deaths if manner.without), None)
+        if without is not None and household is not None:
+            self._outage = Outage(household, without.without, limit_s=without.for_s, recorder=self._recorder)
+
+
+def _blows(lives: Sequence[Life]) -> list[Fault]:
+    """Return what struck some lives."""
+    return [life.blow for life in lives if life.blow is not None and life.struck.is_set()]
 
 
 def _ended_by_fault(life: Life) -> bool:

@@ -42,9 +42,6 @@ from ackgap.target.clock import VirtualClock
 
 __all__ = ["Supervisor"]
 
-_POLL_S = 0.25
-_IN_DOUBT_EXIT_LIMIT_S = 3.0
-
 
 class Supervisor:
     """Runs one cell.
@@ -198,7 +195,8 @@ def _store_of(order: Order, surroundings: Surroundings, reader: StateReader | No
     return DurableStore(
         surroundings.work,
         patterns=spec.store,
-        outside=spec.external_state,
+        outside=(*spec.external_state, *([surroundings.scratch] if order.whole_store else [])),
+        whole=order.whole_store,
         beside=None if household is None else household.digest,
         has_unhooked=any(service.kind not in HOOKED_KINDS for service in order.scenario.services),
         reader=reader,

@@ -37,21 +37,27 @@ def together(runs: Iterable[CellResult]) -> CellResult:
     """Return the result of a schedule that races the worker, from all of its runs.
 
     The worst of them is shown, and the first of those that are as bad, with a remark for each verdict that says how
-    often it came out. A run that proves nothing is counted, and is shown only if none of the others proves anything.
+    often it came out. A run that proves nothing is counted, and has no part in the shares of the others. Where no run
+    ended badly and more than half of them prove nothing, the schedule has not been tried well enough to be called good.
 
     Args:
         runs: At least one; each may be let go of before the next.
     """
     kinds: list[VerdictKind] = []
     worst: CellResult | None = None
+    unproven: CellResult | None = None
     duration_s = 0.0
     for run in runs:
         kinds.append(run.verdict.kind)
         duration_s += run.duration_s
         if worst is None or SEVERITY.index(run.verdict.kind) < SEVERITY.index(worst.verdict.kind):
             worst = run
+        if run.verdict.kind is VerdictKind.INCONCLUSIVE and unproven is None:
+            unproven = run
     assert worst is not None, "no run"
     rate = Rate.of(kinds)
+    if worst.verdict.kind is VerdictKind.OK and unproven is not None and 2 * rate.conclusive < rate.runs:
+        worst = unproven
     remarks = tuple(
         Finding(
             kind=None,

@@ -9,7 +9,7 @@ __all__ = ["Bounds"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What "every schedule" meant in a run. Nothing is cut silently: `held` is the sum of the last four.
+    """What "every schedule" meant in a run. Nothing is cut silently: `held` is the sum of the last five but `audited`.
 
     Attributes:
         depth: How many lives a schedule may strike, one after the other.
@@ -23,6 +23,8 @@ class Bounds:
         impossible: Schedules that could not happen: the variant does not have the point, nothing of the kind can be
             done there, or the worker does not let the two writes pass each other.
         left: Schedules that were not reached, since the run was ended before.
+        unexplored: Schedules that go on from one that proves nothing itself, so that its recovery was not struck again;
+            those are counted that another variant has.
         audited: Of those that ran, how many only to see whether states that look equal are.
     """
 
@@ -36,9 +38,10 @@ class Bounds:
     equal: int = 0
     impossible: int = 0
     left: int = 0
+    unexplored: int = 0
     audited: int = 0
 
     @property
     def held(self) -> int:
         """How many schedules lie within the bounds."""
-        return self.ran + self.equal + self.impossible + self.left
+        return self.ran + self.equal + self.impossible + self.left + self.unexplored

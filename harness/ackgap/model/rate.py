@@ -36,9 +36,17 @@ class Rate:
         """How many runs there were."""
         return sum(self.counts.values())
 
+    @property
+    def conclusive(self) -> int:
+        """How many of them proved something; shares are shares of these."""
+        return self.runs - self.counts.get(str(VerdictKind.INCONCLUSIVE), 0)
+
     def interval(self, kind: VerdictKind) -> tuple[float, float]:
-        """Return the Wilson interval (95 %) of the share of a verdict, as two numbers from 0 to 1."""
-        runs, seen = self.runs, self.counts.get(str(kind), 0)
+        """Return the Wilson interval (95 %) of the share of a verdict, as two numbers from 0 to 1.
+
+        Runs that prove nothing are left out, unless their own share is asked for.
+        """
+        runs, seen = self.out_of(kind), self.counts.get(str(kind), 0)
         if not runs:
             return (0.0, 1.0)
         share, square = seen / runs, _Z * _Z
@@ -50,6 +58,11 @@ class Rate:
         """Return `3 of 20 (15 %, 95 % interval 5 to 36 %)`."""
         low, high = self.interval(kind)
         seen = self.counts.get(str(kind), 0)
-        return f"{seen} of {self.runs} ({seen / max(1, self.runs):.0%}, 95 % interval {low:.0%} to {high:.0%})".replace(
+        runs = self.out_of(kind)
+        return f"{seen} of {runs} ({seen / max(1, runs):.0%}, 95 % interval {low:.0%} to {high:.0%})".replace(
             "%", " %"
         ).replace("95  %", "95 %")
+
+    def out_of(self, kind: VerdictKind) -> int:
+        """Return how many runs the share of a verdict is a share of."""
+        return self.runs if kind is VerdictKind.INCONCLUSIVE else self.conclusive

@@ -40,7 +40,8 @@ def faults_in_recovery(schedule: Schedule, history: History, globs: Sequence[str
     last = schedule.by_life[-1]
     if not any(event.incarnation == last.incarnation for event in history.faults):
         return ()
-    heirs = range(last.incarnation + 1, last.incarnation + 1 + last.manner.heirs)
+    before = _last_beside(schedule, last.incarnation)
+    heirs = range(before + 1, before + 1 + last.manner.heirs)
     manner = replace(last.manner, lives=1)
     passed = dict.fromkeys(
         (event.incarnation, event.point_text)
@@ -52,3 +53,9 @@ def faults_in_recovery(schedule: Schedule, history: History, globs: Sequence[str
         for life, text in passed
         if manner.strikes_at(CrashPoint.parse(text))
     )
+
+
+def _last_beside(schedule: Schedule, life: int) -> int:
+    """Return the last of the lives that began at once with one: those that follow it begin after all of them."""
+    groups = (range(fault.incarnation + 1, fault.incarnation + 1 + fault.manner.heirs) for fault in schedule.by_life)
+    return max((group[-1] for group in groups if life in group), default=life)

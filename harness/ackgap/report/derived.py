@@ -108,7 +108,7 @@ def rate_text(result: CellResult) -> str:
     """Return `3/20`: in how many runs of a schedule that races the worker its verdict came out; else nothing."""
     if result.rate is None:
         return ""
-    return f"{result.rate.counts.get(result.verdict.kind.value, 0)}/{result.rate.runs}"
+    return f"{result.rate.counts.get(result.verdict.kind.value, 0)}/{result.rate.out_of(result.verdict.kind)}"
 
 
 def order_words(result: CellResult) -> Iterator[str]:
@@ -143,6 +143,10 @@ def bounds_facts(bounds: Bounds) -> Iterator[tuple[str, str]]:
     yield "Ran", _ran(bounds)
     yield "Equal to one that ran", str(bounds.equal) if bounds.equal else ""
     yield "Cannot happen", str(bounds.impossible) if bounds.impossible else ""
+    yield (
+        "Not gone into",
+        f"{bounds.unexplored}, since what they go on from proves nothing" if bounds.unexplored else "",
+    )
     yield "Not reached", f"{bounds.left}, since the run was ended before" if bounds.left else ""
 
 
@@ -167,6 +171,7 @@ def bounds_sentence(bounds: Bounds) -> str:
     parts = [f"{bounds.ran} ran" if bounds.ran < bounds.held else "all ran"]
     parts += [f"{bounds.equal} equal{'s' if bounds.equal == 1 else ''} one that ran"] if bounds.equal else []
     parts += [f"{bounds.impossible} cannot happen"] if bounds.impossible else []
+    parts += [f"{bounds.unexplored} not gone into"] if bounds.unexplored else []
     parts += [f"{bounds.left} {'was' if bounds.left == 1 else 'were'} not reached"] if bounds.left else []
     audited = f" {bounds.audited} ran only to see whether equal states are equal." if bounds.audited else ""
     return f"{said}: {', '.join(parts)}.{audited}".replace(f"{count}: all ran", f"{count}, all ran")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ackgap.report.info import RowInfo
 from ackgap.report.overview import Overview
-from ackgap.report.store import RowInfo
 from ackgap.report.view import Branch
 
 __all__ = ["Line", "lines_of"]

@@ -12,7 +12,8 @@ from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import SEVERITY, Colour, Finding, VerdictKind
-from ackgap.report.store import RowInfo, Run, RunInfo
+from ackgap.report.info import RowInfo, RunInfo
+from ackgap.report.store import Run
 from ackgap.report.view import FAULT_AXIS, Branch, Views, branch_of
 
 __all__ = [

@@ -23,9 +23,10 @@ from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, VerdictKind
 from ackgap.report.derived import Certainties, bounds_facts, certain_words, rate_text
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
+from ackgap.report.info import AxisInfo, AxisValueInfo, RowInfo
 from ackgap.report.overview import WORST_FIRST, FindingGroup, Overview, is_order_dependent, variant_gap
 from ackgap.report.plain import plain, plain_json, replay_command
-from ackgap.report.store import AxisInfo, AxisValueInfo, RowInfo, Run
+from ackgap.report.store import Run
 from ackgap.report.view import FAULT_AXIS
 
 __all__ = ["page_html"]
@@ -214,6 +215,7 @@ def _bounds(run: Run) -> Json:
     if bounds is None:
         return None
     counts = {"ran": bounds.ran, "equal": bounds.equal, "impossible": bounds.impossible, "left": bounds.left}
+    counts["unexplored"] = bounds.unexplored
     return {"facts": [[name, value] for name, value in bounds_facts(bounds) if value], "counts": counts}
 
 

@@ -15,10 +15,11 @@ from ackgap.model.boundary import BoundaryKind
 from ackgap.model.verdict import GLYPHS, Colour, VerdictKind
 from ackgap.report.derived import Certainties, bounds_sentence, facts_of, order_words
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
+from ackgap.report.info import RowInfo
 from ackgap.report.lines import Line, lines_of
 from ackgap.report.overview import Column, FindingGroup, Overview
 from ackgap.report.plain import plain, replay_command, shortened
-from ackgap.report.store import RowInfo, Run
+from ackgap.report.store import Run
 
 __all__ = ["STYLES", "glyph_text", "make_console", "print_run", "render_matrix"]
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ackgap.model.manner import PLAIN_KILL, FaultKind, Manner
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import UNDISTURBED, Fault, Schedule
-from ackgap.report.store import RowInfo
+from ackgap.report.info import RowInfo
 
 __all__ = ["FAULT_AXIS", "Branch", "Views", "branch_of", "row_label"]
 

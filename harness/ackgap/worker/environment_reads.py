@@ -38,10 +38,11 @@ def watch_reads() -> Iterator[EnvironmentReads]:
     """Take note of what is asked of `os.environ` meanwhile."""
     _Watched.reads = EnvironmentReads()
     os.environ.__class__ = _Watched
+    os.environb.__class__ = _WatchedBytes
     try:
         yield _Watched.reads
     finally:
-        os.environ.__class__ = os._Environ
+        os.environ.__class__ = os.environb.__class__ = os._Environ
 
 
 class _Watched(os._Environ):  # type: ignore[type-arg] # its class takes none before 3.9
@@ -62,6 +63,22 @@ class _Watched(os._Environ):  # type: ignore[type-arg] # its class takes none be
     def __len__(self) -> int:
         _note_all()
         return super().__len__()
+
+
+class _WatchedBytes(os._Environ):  # type: ignore[type-arg]
+    """Who reads bytes is rare, and taken to have read all."""
+
+    def __getitem__(self, name: bytes) -> bytes:
+        _note_all()
+        return super().__getitem__(name)  # type: ignore[no-any-return]
+
+    def __contains__(self, name: object) -> bool:
+        _note_all()
+        return super().__contains__(name)
+
+    def __iter__(self) -> Iterator[bytes]:
+        _note_all()
+        return super().__iter__()
 
 
 def _note(name: str) -> None:

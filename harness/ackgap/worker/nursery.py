@@ -33,6 +33,9 @@ __all__ = ["main"]
 
 _PR_SET_PDEATHSIG = 1
 
+_set_by_imports: dict[str, tuple[str | None, str]] = {}
+"""Variables that the imports set or changed: what they were before, and what they are."""
+
 
 def main(descriptor: int, room: str) -> None:
     """Serve requests until the other end hangs up.
@@ -63,7 +66,12 @@ def main(descriptor: int, room: str) -> None:
         if "import" in message:
             _open_room(room)
             _move_clock(message["clock_offset_s"])
+            before = dict(os.environ)
             missing, read = _import(message["import"])
+            _set_by_imports.update({name: (before.get(name), text) for name, text in os.environ.items()})
+            for name, text in before.items():
+                if _set_by_imports.get(name) == (text, text):
+                    del _set_by_imports[name]
             gc.collect()
             gc.freeze()
             _send(channel, {"ready": True, "threads": _threads(), "missing": missing, "read": read})
@@ -99,6 +107,9 @@ def _become(message: Message, descriptor: int, room: str, prctl: Any) -> None:
         os.chdir(message["directory"])
         os.environ.clear()
         os.environ.update(message["env"])
+        for name, (before, after) in _set_by_imports.items():
+            if os.environ.get(name) == before:
+                os.environ[name] = after
         _forget_caches()
         _start_injector(room)
         status = _run(message["run"])

@@ -25,7 +25,7 @@ function certainPart(certain, number) {
   return el("div", { class: "fact" }, el("p", {}, certain.words), shown);
 }
 
-const COUNTS = [["ran", "ran"], ["equal", "equal to one that ran"], ["impossible", "cannot happen"], ["left", "not reached"]];
+const COUNTS = [["ran", "ran"], ["equal", "equal to one that ran"], ["impossible", "cannot happen"], ["unexplored", "not gone into"], ["left", "not reached"]];
 
 function drawBounds() {
   if (!D.bounds) return;
