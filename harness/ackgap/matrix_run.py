@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from ackgap.scenario.flags import scenario_from_flags
 from ackgap.session import Session
 from ackgap.source import Source
 
-__all__ = ["MatrixRun", "run_matrix"]
+__all__ = ["MatrixRun", "run_matrix", "share_of_cores"]
 
 Check = Callable[[History], str | None]
 """An invariant of the user's own: returns what is wrong with a history, or None."""
@@ -140,7 +141,7 @@ def run_matrix(
         scenario: Path or name; None with `worker=...` among the flags.
         root: What a relative path is relative to.
         directory: Where results go.
-        jobs: Cells at a time.
+        jobs: Cells at a time; None takes one for each core, shared among the workers of pytest-xdist.
         network: `auto`, `isolated` or `host`.
         only: `AXIS=VALUE` each.
         points: Globs over crash points.
@@ -180,12 +181,18 @@ def run_matrix(
         selection,
         directory=directory,
         display=_Silent(),
-        jobs=jobs,
+        jobs=jobs or share_of_cores(os.environ, os.cpu_count() or 1),
         network=network,
         command="pytest",
         warm=warm,
     )
     return _carried_through(session, check)
+
+
+def share_of_cores(environment: Mapping[str, str], cores: int) -> int:
+    """Return how many of a machine's cores this process may take: with `pytest -n 4` there are four of it."""
+    count = environment.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    return max(1, cores // max(1, int(count) if count.isdecimal() else 1))
 
 
 def _carried_through(session: Session, check: Check | None) -> MatrixRun:
