@@ -15,7 +15,7 @@ from ackgap.campaign.selection import Selection
 from ackgap.model.manner import Manner
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule
-from ackgap.model.verdict import VerdictKind
+from ackgap.model.verdict import Finding, Verdict, VerdictKind
 
 JOURNAL = resuming(["[intent]", "tickets.create", "[journal]"])
 
@@ -272,3 +272,24 @@ def test_named_schedules_are_counted_beyond_the_bounds():
     exploration.take(waiting[0], worker.run(waiting[0]))
     bounds = bounds_of(selection, [ONE], {ONE: exploration}, complete=True)
     assert (bounds.named, bounds.ran, bounds.faults, bounds.impossible) == (1, 1, (), 0)
+
+
+def test_what_follows_a_cell_that_proves_nothing_is_not_gone_into_and_not_impossible():
+    selection = Selection(depth=2, points=("*:applied",))
+    explorations = {}
+    for variant in (ONE, TWO):
+        worker, exploration, waiting = begun(selection, JOURNAL)
+        while waiting:
+            schedule = waiting.pop(0)
+            result = worker.run(schedule)
+            if variant is TWO and schedule.depth == 1:
+                unsure = Finding(kind=VerdictKind.INCONCLUSIVE, code="kill_did_not_land", summary="it did not land")
+                result = replace(result, verdict=Verdict.of([unsure]))
+            waiting += exploration.take(schedule, result).run
+        explorations[variant] = exploration
+    one, two = (bounds_of(selection, [ONE], {ONE: explorations[variant]}, complete=True) for variant in (ONE, TWO))
+    both = bounds_of(selection, [ONE, TWO], explorations, complete=True)
+    assert (both.ran, both.unexplored) == (one.ran + two.ran, one.ran - two.ran)
+    assert both.unexplored > 0
+    assert (both.impossible, both.left) == (0, 0)
+    assert both.held == 2 * one.held

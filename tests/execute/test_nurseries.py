@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 from ackgap.execute import nurseries as module
+from ackgap.execute import nursery as nursery_module
 from ackgap.execute.nurseries import Nurseries
-from ackgap.execute.nursery import Nursery
+from ackgap.execute.nursery import Nursery, NurseryUnfit
 
 HOUR_S = 3600.0
 LIBRARY = """
@@ -97,6 +98,41 @@ def test_what_native_code_may_have_read_unseen_is_not_shared(nurseries, tmp_path
 def test_a_module_that_goes_through_all_of_the_environment_has_read_all_of_it(nurseries, tmp_path):
     (tmp_path / "library.py").write_text("import os\nMINE = {n: v for n, v in os.environ.items() if n[:2] == 'MY'}\n")
     assert get(nurseries, tmp_path, MY_SIZE="1") is not get(nurseries, tmp_path, MY_SIZE="2")
+
+
+def test_what_is_drawn_at_the_start_of_an_interpreter_is_drawn_again_for_the_next_life(nurseries, tmp_path):
+    (tmp_path / "script.py").write_text("import json, library; print(json.dumps([hash('4471'), library.ID]))")
+    (tmp_path / "library.py").write_text("import uuid; ID = str(uuid.uuid4())")
+    drawn = [
+        said(nurseries.get(sys.executable, ("library",), environment(tmp_path), incarnation=life), tmp_path)
+        for life in (1, 2, 1)
+    ]
+    assert drawn[0] == drawn[2]
+    assert drawn[0][0] != drawn[1][0]
+    assert drawn[0][1] != drawn[1][1]
+
+
+def test_what_imports_set_in_the_environment_is_set_unless_a_life_says_otherwise(nurseries, tmp_path):
+    (tmp_path / "library.py").write_text("import os; os.environ.setdefault('SET', 'yes'); os.environ['OVER'] = 'new'")
+    (tmp_path / "script.py").write_text(
+        "import json, os; print(json.dumps([os.environ.get(n) for n in ('SET', 'OVER')]))"
+    )
+    assert said(get(nurseries, tmp_path), tmp_path) == ["yes", "new"]
+
+
+def test_a_nursery_that_does_not_answer_cannot_fork_the_life_later(nurseries, tmp_path, monkeypatch):
+    monkeypatch.setattr(nursery_module, "_REPLY_LIMIT_S", 0.2)
+    nursery = get(nurseries, tmp_path)
+    (process,) = [child for child in psutil.Process().children() if "_ackgap_nursery" in " ".join(child.cmdline())]
+    process.suspend()
+    with pytest.raises(NurseryUnfit):
+        said(nursery, tmp_path)
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_who_reads_the_environment_as_bytes_has_read_all_of_it(nurseries, tmp_path):
+    (tmp_path / "library.py").write_text("import os; SIZE = os.environb.get(b'SIZE')")
+    assert get(nurseries, tmp_path, SIZE="1") is not get(nurseries, tmp_path, SIZE="2")
 
 
 def test_the_one_not_used_for_longest_ends_when_there_are_too_many(nurseries, tmp_path, monkeypatch):

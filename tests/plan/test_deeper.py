@@ -74,3 +74,9 @@ def test_each_of_several_heirs_is_struck_at_its_own_points():
         "2.kill@b#1:committed,heirs=2",
         "3.kill@c#1:committed,heirs=2",
     ]
+
+
+def test_what_follows_one_of_several_heirs_begins_after_all_of_them():
+    history = h("1> [a] KILL 2> [b] KILL 3> [c] DONE 4> [d] DONE").history
+    schedule = Schedule.parse("kill@a#1:committed,heirs=2;2.kill@b#1:committed")
+    assert [str(fault) for fault in faults_in_recovery(schedule, history, ["*:committed"])] == ["4.kill@d#1:committed"]
