@@ -140,6 +140,20 @@ def test_two_recover_at_once_in_turn_and_the_same_way_each_time(project):
     assert "zombie" not in {finding["code"] for finding in outcome.cells[cell]["findings"]}
 
 
+def test_what_goes_with_the_death_of_one_of_several_heirs_holds_for_those_that_follow(project):
+    at = "tickets.create#1:sending"
+    schedule = f"kill@{at},heirs=2;2.kill@{at},release=renamed;3.kill@{at}"
+    outcome = run(project, schedule, more=("--only", "key=none"))
+    cell = f"{schedule}@key=none"
+    assert outcome.verdicts[cell] == "ok"
+    written = {
+        (event["incarnation"], event["name"])
+        for event in outcome.history(cell)
+        if event["kind"] == "boundary_reached" and event["name"].endswith(".replace")
+    }
+    assert written == {(4, "file.finished.replace")}
+
+
 def test_a_recovery_is_paused_as_well_and_taken_over(project):
     schedule = "kill@tickets.create#1:received;2.pause@tickets.create#1:received"
     outcome = run(project, schedule, more=("--only", "key=none"))
