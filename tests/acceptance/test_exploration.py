@@ -87,24 +87,26 @@ def test_pruning_says_also_where_it_saves_nothing(project):
     assert "Pruning saved nothing: " in done.out.replace("\n", " ")
 
 
-REMEMBERS_IN_A_LOG = """
+REMEMBERS_ELSEWHERE = """
 import os, urllib.request
 
+os.makedirs("__pycache__", exist_ok=True)
 with open("done.new", "w") as file:
     file.write("1")
-if not os.path.exists("agent.log"):
+if not os.path.exists("SEEN"):
     request = urllib.request.Request(os.environ["TICKETS_URL"] + "/tickets", b'{"partner": 1}', method="POST")
     request.add_header("Content-Type", "application/json")
     urllib.request.urlopen(request).read()
-    os.close(os.open("agent.log", os.O_CREAT | os.O_WRONLY))
+    os.close(os.open("SEEN", os.O_CREAT | os.O_WRONLY))
 os.replace("done.new", "done")
 """
-"""Logs are no part of a store, and this worker takes its log for one."""
+"""It notes in a file without a hook that the ticket is filed."""
 
 
 @pytest.mark.slow
 def test_states_that_only_look_equal_fail_the_run_and_what_had_finished_is_kept(project):
-    project.write("agent.py", REMEMBERS_IN_A_LOG)
+    # Bytecode is no part of a store, and this worker takes its folder for one.
+    project.write("agent.py", REMEMBERS_ELSEWHERE.replace("SEEN", "__pycache__/seen"))
     points = ("--point", "*:applied", "--point", "*.replace#1:committing")
     whole = project.run_worker("python agent.py", *points)
     assert {line.partition("#")[0]: verdict for line, verdict in whole.verdicts.items()} == {
@@ -121,6 +123,19 @@ def test_states_that_only_look_equal_fail_the_run_and_what_had_finished_is_kept(
     assert pruned.verdicts == whole.verdicts
     bounds = json.loads((pruned.directory / "run.json").read_text())["bounds"]
     assert (bounds["ran"], bounds["audited"], bounds["equal"]) == (2, 1, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["agent.log", "/TMP/seen"])
+def test_what_a_worker_keeps_in_a_log_or_a_temporary_file_is_part_of_a_state_that_others_are_taken_for(project, place):
+    agent = REMEMBERS_ELSEWHERE.replace('"SEEN"', f'"{place}".replace("/TMP", os.environ["TMPDIR"])')
+    project.write("agent.py", agent)
+    points = ("--point", "*:applied", "--point", "*.replace#1:committing")
+    pruned = project.run_worker("python agent.py", *points, "--prune")
+    assert pruned.status == 1, pruned.err
+    assert sorted(pruned.verdicts.values()) == ["duplicate", "ok", "ok"]
+    bounds = json.loads((pruned.directory / "run.json").read_text())["bounds"]
+    assert (bounds["ran"], bounds["audited"], bounds["equal"]) == (2, 0, 0)
 
 
 BOTH_AT_ONCE = """
