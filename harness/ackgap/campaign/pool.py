@@ -17,6 +17,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import get_temp_dir
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import psutil
@@ -67,6 +69,7 @@ class SlotPool:
             directory=ground.directory,
             environment=dict(os.environ),
             run_token=ground.run_token,
+            start_directory=Path(get_temp_dir()) if context.get_start_method() == "forkserver" else None,
             target_names=tuple(target.name for target in scenario.targets),
             isolated=isolated,
             external_state=scenario.worker.external_state,

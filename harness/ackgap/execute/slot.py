@@ -11,6 +11,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -53,6 +54,7 @@ class SlotSpec:
     Attributes:
         directory: The run's own temporary directory; each slot has one below it.
         environment: Of the run's own process.
+        start_directory: Where the socket is by which slots are started; it goes with the harness.
         run_token: In the environment of every process of the run.
         target_names: Names of the scenario's targets.
         isolated: In a network of its own.
@@ -69,6 +71,7 @@ class SlotSpec:
     external_state: tuple[Path, ...] = ()
     services: tuple[ServiceSpec, ...] = ()
     reset_outside: bool = False
+    start_directory: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +232,8 @@ def _die_with_harness(spec: SlotSpec) -> None:
         wait([parent.sentinel])
         close_slot()
         remove_ground(spec.directory)
+        if spec.start_directory is not None:  # a harness that is killed cannot do that itself
+            shutil.rmtree(spec.start_directory, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="ackgap-harness-watch").start()
