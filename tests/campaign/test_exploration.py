@@ -180,6 +180,14 @@ def test_the_same_are_checked_in_whatever_order_they_come_and_at_least_one(count
     assert at_once
 
 
+def test_where_the_one_that_was_chosen_runs_anyway_another_is_checked():
+    first, second = Schedule.parse("a.b#1:applied"), Schedule.parse("a.b#2:applied")
+    sample = Sample()
+    sample.expect([first])
+    sample.missed([first])
+    assert sample.of([second]) == {second}
+
+
 def test_where_none_was_expected_the_first_that_comes_is_checked():
     sample = Sample()
     assert len(sample.of([Schedule.parse("a.b#1:applied")])) == 1

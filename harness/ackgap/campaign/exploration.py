@@ -227,6 +227,7 @@ class Exploration:
         if not followers:
             return
         if leader not in self._trusted:
+            self.sample.missed(followers)
             self._run += followers
             return
         checked = self.sample.of(followers)

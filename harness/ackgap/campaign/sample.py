@@ -33,6 +33,11 @@ class Sample:
         if schedules and self._always is None:
             self._always = min(schedules, key=_mixed)
 
+    def missed(self, schedules: Collection[Schedule]) -> None:
+        """Say which are run for another reason; if the chosen one is among them, the next that comes is chosen."""
+        if self._always in schedules:
+            self._always = None
+
     def of(self, schedules: Sequence[Schedule]) -> frozenset[Schedule]:
         """Return those of some more schedules that are to be run."""
         chosen = {schedule for schedule in schedules if _mixed(schedule)[0] % _ONE_IN == 0}
