@@ -15,7 +15,7 @@ _ONE_IN = 20
 
 
 class Sample:
-    """About one in twenty of those that come, and at least one where any comes.
+    """About one in twenty of those that come, and at least one where any comes after the first choice is made.
 
     A checksum of the name decides, so that neither first nor last points are preferred, and that the order in which
     cells finish changes nothing.
