@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ackgap.campaign.shard import Shard
-from ackgap.errors import AckgapError, ResultsInvalid
+from ackgap.errors import ResultsInvalid
 from ackgap.model.bounds import Bounds
 from ackgap.model.codec import encode
 from ackgap.model.expectation import Expectation
@@ -83,13 +83,9 @@ def _check_parts(runs: Sequence[Run]) -> None:
 
 
 def _shard_of(run: Run) -> Shard:
-    try:
-        shard = Shard.parse(run.info.shard)
-    except AckgapError:
-        shard = Shard()
     if not run.info.shard or not run.info.fingerprint:
         raise _unfit("it is no part of a run", str(run.directory), "name what `ackgap run --shard` wrote")
-    return shard
+    return Shard.parse(run.info.shard)
 
 
 def _joined(infos: Sequence[RunInfo], out: Path) -> RunInfo:

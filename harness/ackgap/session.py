@@ -81,6 +81,7 @@ class Session:
     ) -> None:
         self._source = source
         self._scenario = scenario
+        self._as_written = scenario  # where its environments are made is nothing that it is
         self._selection = selection
         self._directory = directory
         self._display = display
@@ -181,8 +182,7 @@ class Session:
 
     @cached_property
     def _fingerprint(self) -> str:
-        # Of the scenario as it is written: where its environments were made is nothing that it is.
-        return fingerprint(self._source.scenario(), self._selection, self._versions, results=self._directory)
+        return fingerprint(self._as_written, self._selection, self._versions, results=self._directory)
 
     def _open(self) -> RunWriter:
         """Set an earlier run aside and begin to write; only now, so that a mistake does not cost its results."""

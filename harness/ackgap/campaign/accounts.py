@@ -46,9 +46,9 @@ def bounds_of(
             left += len({*rows, *named})
             continue
         missing = [row for row in rows if row not in exploration.fates]
-        unexplored += len(missing)
-        missing = [row for row in missing if not _is_unexplored(row, exploration)]
-        unexplored -= len(missing)
+        not_gone_into = {row for row in missing if _is_unexplored(row, exploration)}
+        unexplored += len(not_gone_into)
+        missing = [row for row in missing if row not in not_gone_into]
         known = len(missing) if complete else sum(_cannot(row, exploration) for row in missing)
         impossible += known + (_struck_in_vain(selection, exploration) if counts_in_vain else 0)
         left += len(missing) - known

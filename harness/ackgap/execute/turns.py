@@ -3,8 +3,8 @@
 Two workers that recover the same work race each other, and a race proves nothing that can be shown again. Here each
 comes to its next boundary, and then one of them goes on until it stands at a boundary again, the next one, and so on.
 That is one of the orders that the race could have taken. A life that does not come to a boundary because it waits for
-what another one holds (a lock) is passed over once it has rested for
-`OVERDUE_S`.
+what another one holds (a lock) is passed over once it has
+rested for `OVERDUE_S`.
 """
 
 from __future__ import annotations
