@@ -30,11 +30,14 @@ __all__ = [
     "signal_all",
     "spare",
     "spare_tree",
+    "stop_all",
     "unspare_tree",
 ]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_AT_REST = (b"T", b"t", b"Z", b"X")
+"""What the kernel calls a thread that is stopped, or gone."""
 _LINUX = sys.platform.startswith("linux")
 _libc = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 _we_are_subreaper = False
@@ -156,6 +159,21 @@ def signal_all(pids: list[int], number: int) -> int:
     return reached
 
 
+def stop_all(find: Callable[[], list[int]], *, limit_s: float = 0.5) -> None:
+    """SIGSTOP what `find` returns until it returns nothing that runs.
+
+    Args:
+        find: Names the processes, anew at each call: one may have forked before it was stopped.
+        limit_s: Real seconds after which it is given up: a thread inside the kernel stops only when it comes out.
+    """
+    ends_s = time.monotonic() + limit_s
+    while running := [pid for pid in find() if not _is_stopped(pid)]:
+        signal_all(running, signal.SIGSTOP)
+        if time.monotonic() > ends_s:
+            return
+        time.sleep(0.0001)
+
+
 def kill_all(
     find: Callable[[], list[int]], *, limit_s: float = 10.0, not_reaped_here: frozenset[int] = frozenset()
 ) -> int:
@@ -210,13 +228,30 @@ def _has_threads(pid: int) -> bool:
         return False
 
 
+def _is_stopped(pid: int) -> bool:
+    """Whether no thread of a process goes on, until it is told to; also where it is dead."""
+    if not _LINUX:
+        with contextlib.suppress(psutil.Error):
+            return psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+        return True
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a hot path
+    except OSError:
+        return True
+    return all(_state(f"/proc/{pid}/task/{task}/stat") in _AT_REST for task in tasks)
+
+
+def _state(file: str) -> bytes:
+    """Return the letter that the kernel gives a process or thread, X where it is gone."""
+    try:
+        return Path(file).read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return b"X"
+
+
 def _is_dead(pid: int) -> bool:
     if _LINUX:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-        except (OSError, IndexError):
-            return True
-        return state in (b"Z", b"X") and not _has_threads(pid)
+        return _state(f"/proc/{pid}/stat") in (b"Z", b"X") and not _has_threads(pid)
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.Error:

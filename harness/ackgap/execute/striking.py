@@ -48,9 +48,9 @@ class Striker:
         settling = Settling.UNSETTLED
         if not life.blow.manner.unsettled:
             settling = await settle(life, self._store, self._limits)
-        if settling is Settling.QUIET_OBSERVED and life.blow.kind is FaultKind.KILL:
-            # What no hook holds goes on by itself: a busy machine may let it write long after it seemed quiet.
-            life.process.pause()
+        if life.blow.kind is FaultKind.KILL:
+            # What no hook holds goes on by itself: another thread may just be opening its file.
+            life.process.stand_still()
         self._record(life, life.blow, settling, asyncio.get_running_loop().time() - began_s)
         if life.blow.kind is FaultKind.TERM:
             await self._tell_to_end(life, grace_s=life.blow.manner.for_s)
