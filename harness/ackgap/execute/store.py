@@ -122,14 +122,16 @@ class DurableStore:
         return content
 
     def _files(self) -> Iterator[tuple[str, str]]:
-        root = str(self._directory)
-        for path in sorted(_walk(root)):
-            name = os.path.relpath(path, root)
+        for name, path in sorted(_walk(str(self._directory))):
             if self._belongs(name):
                 yield name, path
         for extra in self._outside:
-            for path in sorted(_walk(str(extra))):
-                yield path, path
+            root = str(extra)
+            if os.path.isdir(root):  # noqa: PTH112
+                for _, path in sorted(_walk(root)):
+                    yield path, path
+            else:
+                yield root, root
 
     def _belongs(self, name: str) -> bool:
         if self._whole:
@@ -139,12 +141,17 @@ class DurableStore:
         return not name.endswith(_LOG_SUFFIX)
 
 
-def _walk(root: str) -> Iterator[str]:
-    if not os.path.isdir(root):  # noqa: PTH112
-        yield root
+def _walk(directory: str, before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield name and path of each file below a directory; what vanishes meanwhile is left out."""
+    try:
+        entries = os.scandir(directory)
+    except OSError:
         return
-    for directory, names, files in os.walk(root):
-        names[:] = [name for name in names if name not in _IGNORED_DIRECTORIES]
-        for file in files:
-            if not file.endswith(_IGNORED_SUFFIXES):
-                yield os.path.join(directory, file)  # noqa: PTH118
+    with entries:
+        for entry in entries:
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if name not in _IGNORED_DIRECTORIES:
+                    yield from _walk(entry.path, f"{before}{name}/")
+            elif not name.endswith(_IGNORED_SUFFIXES):
+                yield before + name, entry.path
