@@ -132,6 +132,7 @@ def run_matrix(
     settings: Sequence[str] | Mapping[str, Mapping[str, Json]] = (),
     check: Check | None = None,
     warm: bool = False,
+    copies: bool = False,
     engine_defaults: bool = False,
     **flags: Json,
 ) -> MatrixRun:
@@ -155,6 +156,8 @@ def run_matrix(
         settings: Of profiles: `NAME.SETTING=VALUE` each, or values by target and setting; over those of the scenario.
         check: An invariant over each cell's history.
         warm: Fork Python lives from a parent that has imported their installed modules once.
+        copies: Begin recoveries with copies that one undisturbed run left at each point, and check a sample of them
+            with real kills.
         engine_defaults: Shorten nothing of what an engine waits for.
         flags: Arguments of `scenario_from_flags`.
 
@@ -185,6 +188,7 @@ def run_matrix(
         network=network,
         command="pytest",
         warm=warm,
+        copies=copies,
     )
     return _carried_through(session, check)
 

@@ -58,6 +58,7 @@ class Session:
         network: `auto`, `isolated` or `host`.
         command: How the run was started, for a reader to repeat it.
         warm: Fork Python lives from a warm parent.
+        copies: Begin recoveries with copies of undisturbed runs.
         shard: Which part of the rows to run.
         resume: Go on with the run whose results the directory holds, if it holds any.
         tell: Told what takes its time before the campaign begins.
@@ -75,6 +76,7 @@ class Session:
         network: str = "auto",
         command: str = "",
         warm: bool = False,
+        copies: bool = False,
         shard: Shard = WHOLE,
         resume: bool = False,
         tell: Callable[[str], None] = tell_on_stderr,
@@ -89,6 +91,7 @@ class Session:
         self._network = network
         self._command = command
         self._warm = warm
+        self._copies = copies
         self._shard = shard
         self._resume = resume
         self._before: Run | None = None
@@ -123,6 +126,7 @@ class Session:
             jobs=self._jobs,
             network=self._network,
             warm=self._warm,
+            copies=self._copies,
             shard=self._shard,
         )
         check_writable(self._directory)

@@ -16,6 +16,7 @@ from typing import Any
 
 from ackgap.campaign.accounts import bounds_of, exploration_notes
 from ackgap.campaign.cell import CellTask, RawRun, judged, lost_cell, run_cell, run_raw
+from ackgap.campaign.copying import CopyAudit, order_of_points, why_not_copied
 from ackgap.campaign.earlier import Earlier
 from ackgap.campaign.exploration import Exploration
 from ackgap.campaign.listener import Listener
@@ -69,6 +70,7 @@ class Campaign:
         warm: Fork Python lives from a parent that has imported their third-party modules once. The first probe of
             each variant starts plainly all the same, so that the second is checked against it.
         shard: Which part of the rows to run.
+        copies: Begin recoveries with copies of undisturbed runs, where that is possible, and check a sample of them.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Campaign:
         network: str = "auto",
         warm: bool = False,
         shard: Shard = WHOLE,
+        copies: bool = False,
     ) -> None:
         self._scenario = scenario
         self._shard = shard
@@ -102,6 +105,9 @@ class Campaign:
         self._warm = warm
         self._modules: dict[EnvironmentSpec | None, tuple[str, ...]] = {}
         self._lost_slots = 0
+        self._why_not_copied = why_not_copied(scenario)
+        self._audit = CopyAudit() if copies else None
+        self._points: dict[Variant, tuple[str, ...]] = {}
 
     def equip(self, environments: tuple[EnvironmentSpec, ...]) -> None:
         """Have the workers run in these environments, which have been made since."""
@@ -134,6 +140,9 @@ class Campaign:
                     self._listener.finished(result)
         for text in exploration_notes(self._selection, self.bounds, self._explored, self._why_not_pruned):
             self._listener.noted(text)
+        if self._audit is not None:
+            for text in self._audit.notes(self._why_not_copied):
+                self._listener.noted(text)
 
     @property
     def bounds(self) -> Bounds:
@@ -197,6 +206,8 @@ class Campaign:
         for text in assumed(expectation):
             self._listener.noted(text)
         self._listener.finished(judged(first.order, expectation, first.history, first.duration_s))
+        if self._audit is not None and not self._why_not_copied:
+            self._points[column.variant] = order_of_points(first.history, second.history)
         exploration = Exploration(
             self._selection,
             prunes=self._selection.prune and not self._why_not_pruned,
@@ -232,6 +243,8 @@ class Campaign:
         known: list[CellResult] = []
         for schedule in schedules:
             result = None if self._earlier is None else self._earlier.result(variant, schedule)
+            if result is not None and result.copied and self._audit is None:
+                result = None  # nobody would check it
             if result is None:
                 fresh.append(schedule)
             else:
@@ -241,9 +254,20 @@ class Campaign:
     def _tasks(self, variant: Variant, schedules: Iterable[Schedule]) -> list[Task]:
         masks = self._masks.get(variant)
         orders = (
-            replace(self._order(variant, schedule), states=masks is not None, masks=masks) for schedule in schedules
+            replace(
+                self._order(variant, schedule),
+                states=masks is not None,
+                masks=masks,
+                copies=self._points.get(variant, ()),
+            )
+            for schedule in schedules
         )
         return [("cell", order, self._expectations[variant]) for order in orders]
+
+    def _audits(self, audit: CopyAudit) -> list[Task]:
+        """Return tasks for cells that began with a copy and are to be run again with a real kill."""
+        due = [self._tasks(variant, [schedule])[0] for variant, schedule in audit.due()]
+        return [("audit", replace(order, copies=()), expectation) for _, order, expectation in due]
 
     def _tell_planned(self) -> None:
         """Tell how many cells there will be, taking variants that are not known yet to be like those that are."""
@@ -263,6 +287,8 @@ class Campaign:
                     running[future] = self._waiting.popleft()
                 for future in pool.wait(running):
                     self._take(running.pop(future), future)
+                if not self._waiting and not running and self._audit is not None:
+                    self._waiting.extend(self._audits(self._audit))
         except BrokenProcessPool:
             lost = pool.lost()
             self._lost_slots += len(lost)
@@ -281,6 +307,8 @@ class Campaign:
                 again.append(task)
             elif kind == "cell":
                 self._take_cell(lost_cell(order, lost[future]))
+            elif kind == "audit":
+                self._check_copy(lost_cell(order, lost[future]))
             else:
                 raise HarnessFailed(
                     f"an undisturbed run was lost: {lost[future]}",
@@ -299,7 +327,9 @@ class Campaign:
     def _take(self, task: Task, future: Future[CellResult | RawRun]) -> None:
         kind, order, _ = task
         outcome = future.result()
-        if isinstance(outcome, CellResult):
+        if kind == "audit":
+            self._check_copy(future.result())
+        elif isinstance(outcome, CellResult):
             self._take_cell(outcome)
         elif kind == "hold":
             self._check_hold(order, outcome)
@@ -318,6 +348,8 @@ class Campaign:
             HarnessFailed: Two crash states that look equal are not, so what was not run is not known.
         """
         exploration = self._explored[result.variant]
+        if self._audit is not None:
+            self._audit.take(result)
         step = exploration.take(result.schedule, result)
         for known in step.known:
             self._listener.finished(known)
@@ -334,6 +366,22 @@ class Campaign:
             self._tell_planned()
         for before in again:
             self._take_cell(before)
+
+    def _check_copy(self, outcome: CellResult | RawRun) -> None:
+        """Compare a real kill with the cell that had begun with a copy.
+
+        Raises:
+            HarnessFailed: They differ, so nothing is known of the other cells that began with one.
+        """
+        assert isinstance(outcome, CellResult)
+        assert self._audit is not None
+        if difference := self._audit.compare(outcome):
+            raise HarnessFailed(
+                f"a copy is not what a kill leaves: {difference}",
+                where="--copies",
+                next_step="run without --copies; what the worker does depends on something that no copy has, such as "
+                "how long a recovery comes after the death",
+            )
 
     def _check_hold(self, order: Order, run: RawRun) -> None:
         proof = order.hold

@@ -100,6 +100,7 @@ def judged(order: Order, expectation: Expectation, history: History, duration_s:
         incarnations=history.incarnations,
         effects=dict(Counter(effect.operation for effect in history.effects)),
         duration_s=round(duration_s, 3),
+        copied=any(end.copied for end in history.ends.values()),
         settling=", ".join(dict.fromkeys(fault.settling.value for fault in history.faults)),
         history=tuple(history.to_json()),
     )

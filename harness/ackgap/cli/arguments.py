@@ -130,6 +130,11 @@ def _add_how(run: argparse.ArgumentParser) -> None:
         help="fork Python workers from a parent that has imported their installed modules once; several times faster",
     )
     how.add_argument(
+        "--copies",
+        action="store_true",
+        help="begin recoveries with copies of one undisturbed run, where that is possible; a sample is killed really",
+    )
+    how.add_argument(
         "--engine-defaults", action="store_true", help="shorten nothing of what an engine of [engine] waits for"
     )
     how.add_argument("--resume", action="store_true", help="go on with the run that --out holds, if it was interrupted")

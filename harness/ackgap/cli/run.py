@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         network=options.network,
         warm=options.warm,
+        copies=options.copies,
         shard=shard,
         resume=options.resume,
         command=shlex.join(["ackgap", *sys.argv[1:]]),

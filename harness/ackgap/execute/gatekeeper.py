@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ackgap.execute.channel import Announcement, Connection
+from ackgap.execute.copies import Copier
 from ackgap.execute.hold import HoldObservation
 from ackgap.execute.life import Life
 from ackgap.execute.peers import PeerUnknown, holder_of
@@ -48,6 +49,8 @@ class Gatekeeper:
         hold: What to hold to prove a mode, in a run that is made for that.
 
     Attributes:
+        told: What has been written down and is not to be again.
+        copier: Copies everything at each point, in a run that is made for that.
         turns: Who may pass next, while several lives begin at once.
         guests: Names the processes that may call targets although they are no life's; their calls are of life 0.
     """
@@ -69,7 +72,8 @@ class Gatekeeper:
         self._strike_call = strike_call
         self._hold = hold
         self._lives: dict[int, Life] = {}
-        self._told: set[str] = set()
+        self.told: set[str] = set()
+        self.copier: Copier | None = None
         self.turns: Turns | None = None
         self.guests: Callable[[], list[int]] = list
         self.modules: tuple[str, ...] = ()
@@ -253,7 +257,7 @@ class Gatekeeper:
             sorted(f"{name}#{n}" for name, n in (life.write_points[w] for w in ahead & {*life.write_points}))
         )
         self._write_down(life, point, Injector.PYTHON, message=message, overlapped=overlapped, beside=beside)
-        await self._stand(life, point, lands_at_call=True)
+        await self._stand(life, point, lands_at_call=True, write=write)
 
     async def _let_another_land(self, life: Life, write: Write, point: CrashPoint) -> None:
         """Hold a durable write until the one that a fault names has landed."""
@@ -301,7 +305,9 @@ class Gatekeeper:
         if life.dead:
             raise Severed
 
-    async def _stand(self, life: Life, point: CrashPoint, *, lands_at_call: bool = False) -> Fault | None:
+    async def _stand(
+        self, life: Life, point: CrashPoint, *, lands_at_call: bool = False, write: Write | None = None
+    ) -> Fault | None:
         """Be struck if this is the point, else stand only as long as the life is frozen.
 
         Returns:
@@ -323,6 +329,8 @@ class Gatekeeper:
                 raise Severed
             return None
         await self._thawed(life, point, lands_at_call=lands_at_call)
+        if self.copier is not None and life.frozen_at is None:
+            await self.copier.copy(life, point, write=write, told=self.told)
         return None
 
     def _write_down(
@@ -355,6 +363,6 @@ class Gatekeeper:
         )
 
     def _once(self, what: str, kind: type[EgressAttempted | WroteOutside | Note], life: Life, **values: object) -> None:
-        if what not in self._told:
-            self._told.add(what)
+        if what not in self.told:
+            self.told.add(what)
             self._recorder.record(kind, incarnation=life.incarnation, **values)

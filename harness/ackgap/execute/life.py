@@ -154,6 +154,12 @@ class Life:
         self.over.set()
         self.freed.set()
 
+    def freeze(self, kind: BoundaryKind) -> None:
+        """Say that whoever comes to a boundary from now on stands parked there, until `thaw`."""
+        self.frozen_at = kind
+        if self.freed.is_set():
+            self.freed = asyncio.Event()
+
     def thaw(self) -> None:
         """Say that a pause is over."""
         self.frozen_at = None

@@ -14,6 +14,7 @@ from ackgap.execute import containment
 from ackgap.execute.channel import Channel
 from ackgap.execute.client import Client
 from ackgap.execute.completion import Completion
+from ackgap.execute.copies import ParkedCopy
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.hold import HoldObservation
 from ackgap.execute.launch import Launch
@@ -22,7 +23,7 @@ from ackgap.execute.order import Order, Surroundings
 from ackgap.execute.process import WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
-from ackgap.model.event import IncarnationEnded, IncarnationStarted, Note
+from ackgap.model.event import FaultInjected, IncarnationEnded, IncarnationStarted, Note
 from ackgap.model.manner import FaultKind
 from ackgap.target.clock import VirtualClock
 
@@ -113,7 +114,8 @@ class Lifetimes:
         self.all.append(life)
         alive = frozenset(other.process.pid for other in self.all if not other.dead)
         for other in self.all:
-            other.process.lives_beside(alive - {other.process.pid})
+            if not other.dead:
+                other.process.lives_beside(alive - {other.process.pid})
         self._recorder.record(
             IncarnationStarted,
             incarnation=incarnation,
@@ -125,6 +127,47 @@ class Lifetimes:
         if why_plain:
             text = f"not forked from a warm parent: {why_plain}"
             self._recorder.record(Note, code="started_plainly", text=text, incarnation=incarnation)
+        return life
+
+    def take_over(self, copy: ParkedCopy) -> Life:
+        """Begin with a life that another run has copied while it stood parked: it is as good as killed there."""
+        process = WorkerProcess(
+            token=secrets.token_hex(16), output_bytes=self._limits.output_bytes, in_doubt_when=self._spec.in_doubt_when
+        )
+        process.has_died_elsewhere(copy.output)
+        life = Life(incarnation=1, token=process.token, process=process, faults=self._order.schedule.faults_in(1))
+        assert life.blow is not None
+        self._gatekeeper.admit(life)
+        self.all.append(life)
+        life.meet(life.blow)
+        life.struck.set()
+        life.struck_dead = True
+        life.die()
+        self._recorder.record(
+            FaultInjected,
+            incarnation=1,
+            fault=str(life.blow),
+            settling=copy.settling,
+            settle_s=round(copy.settle_s, 4),
+            parked_siblings=copy.parked,
+            store_digest=copy.store_digest,
+        )
+        for name, parked in copy.parked_targets().items():
+            service = self._surroundings.targets[name]
+            if life.blow.manner.stale_s:
+                service.fall_behind(life.blow.manner.stale_s)
+            service.take_up(parked, copy.events, dead=1)
+        self._recorder.record(
+            IncarnationEnded,
+            incarnation=1,
+            exit_code=None,
+            signal=None,
+            by_harness=True,
+            store_digest=self._store.digest(),
+            output_tail=process.output_tail[-4000:],
+            copied=True,
+        )
+        self._clock.move(life.blow.down_s)
         return life
 
     async def live(self, life: Life) -> str:

@@ -91,6 +91,8 @@ class Order:
         masks: What undisturbed runs have taught about it.
         whole_store: Whatever a next life could read counts as durable, its temporary directory too, since equal states
             are taken for one.
+        copies: Points in the order in which undisturbed runs come to them: begin where a run that comes to the same
+            was copied. None has every life lived.
     """
 
     scenario: Scenario
@@ -104,3 +106,4 @@ class Order:
     states: bool = False
     masks: Learned | None = None
     whole_store: bool = False
+    copies: tuple[str, ...] = ()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ackgap.execute.order import Order, Surroundings
+from ackgap.model.event import Event
 from ackgap.target.clock import VirtualClock
 from ackgap.target.ledger import Numbering
 from ackgap.target.ports import Gate, Recorder
@@ -11,7 +14,14 @@ __all__ = ["begin_targets"]
 
 
 def begin_targets(
-    order: Order, surroundings: Surroundings, *, recorder: Recorder, gate: Gate, clock: VirtualClock, own_words: str
+    order: Order,
+    surroundings: Surroundings,
+    *,
+    recorder: Recorder,
+    gate: Gate,
+    clock: VirtualClock,
+    own_words: str,
+    earlier: Sequence[Event] = (),
 ) -> None:
     """Give each target its profile, its protection and its settings, and an empty ledger.
 
@@ -22,8 +32,9 @@ def begin_targets(
         gate: Decides when a request may go on.
         clock: The targets' own.
         own_words: What only this cell has in its requests.
+        earlier: What has happened already, where the cell begins with a copy.
     """
-    numbers = Numbering()
+    numbers = Numbering(earlier)
     interposing = surroundings.interposing
     for target in order.scenario.targets_of(order.variant):
         profile, service = order.profiles[target.name], surroundings.targets[target.name]

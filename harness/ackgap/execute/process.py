@@ -147,6 +147,12 @@ class WorkerProcess:
         """Return the processes of this life that are not zombies, reaping those that nobody waits for."""
         return containment.living(self.pids(), not_reaped_here=self._siblings | {self.pid})
 
+    def has_died_elsewhere(self, output: str) -> None:
+        """Stand for a life of an earlier run, of which a copy was made; it is as good as killed."""
+        self._output += output.encode("utf-8", "replace")
+        self._output_ended.set()
+        self._ended(-signal.SIGKILL)
+
     def lives_beside(self, others: frozenset[int]) -> None:
         """Say which main processes of other lives are alive, so that this life's are told apart from theirs."""
         self._siblings = others

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ackgap.model.event import Event
@@ -20,11 +20,18 @@ class HistoryRecorder:
     Args:
         watch: Called with each event as it is appended, for live views. It must not raise.
         own_words: Text that only this cell has; `{cell}` is written in its place, so that cells can be compared.
+        earlier: What has happened already, where the cell begins with a copy.
     """
 
-    def __init__(self, watch: Callable[[Event], None] | None = None, *, own_words: str = "") -> None:
-        self._began_s = time.monotonic()
-        self._events: list[Event] = []
+    def __init__(
+        self,
+        watch: Callable[[Event], None] | None = None,
+        *,
+        own_words: str = "",
+        earlier: Sequence[Event] = (),
+    ) -> None:
+        self._began_s = time.monotonic() - (earlier[-1].at_s if earlier else 0.0)
+        self._events: list[Event] = list(earlier)
         self._watch = watch
         self._own_words = own_words
 

@@ -26,6 +26,8 @@ from typing import TypeVar
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, isolation, workspace
+from ackgap.execute.copied_runs import CopiedRuns
+from ackgap.execute.copies import LIVED, Copies
 from ackgap.execute.forwarder import reset_door_of
 from ackgap.execute.ground import remove_ground
 from ackgap.execute.interposing import Interposing
@@ -99,6 +101,7 @@ class _Slot:
         self._loop = asyncio.new_event_loop()
         self._targets = {name: TargetService(name) for name in spec.target_names}
         self.nurseries = Nurseries()
+        self._copied_runs = CopiedRuns(self.directory, self._run_copied)
         self._interposing = Interposing(spec.directory)
         self._witness = NameWitness() if spec.isolated else None
         self._loop.run_until_complete(self._listen())
@@ -120,30 +123,33 @@ class _Slot:
             await self._witness.listen()
 
     def run(self, order: Order, watch: Callable[[Event], None] | None) -> Finished:
-        home = order.scenario.environment_of(order.variant)
-        supervisor = Supervisor(
-            order,
-            Surroundings(
-                directory=self.directory,
-                targets=self._targets,
-                run_token=self._spec.run_token,
-                outside=self._outside,
-                witness=self._witness,
-                interposing=self._interposing,
-                household=self.household,
-                reset_door=reset_door_of(self._spec.directory, order.scenario, home)
-                if self._spec.reset_outside
-                else None,
-                nursery_for=self.nurseries.get,
-            ),
-            watch=watch,
-        )
+        beginning = self._copied_runs.beginning(order) if order.copies else LIVED
+        supervisor = Supervisor(order, self._lent_to(order), watch=watch, beginning=beginning)
         history = self._loop.run_until_complete(supervisor.run())
         return Finished(
             history=history,
             hold_outcome=supervisor.hold_outcome,
             modules=supervisor.modules,
             reading=supervisor.reading,
+        )
+
+    def _run_copied(self, order: Order, directory: Path) -> tuple[History, Copies]:
+        """Run an order, and copy everything at each point that it comes to."""
+        supervisor = Supervisor(order, self._lent_to(order), copies_to=directory)
+        return self._loop.run_until_complete(supervisor.run()), supervisor.copies
+
+    def _lent_to(self, order: Order) -> Surroundings:
+        home = order.scenario.environment_of(order.variant)
+        return Surroundings(
+            directory=self.directory,
+            targets=self._targets,
+            run_token=self._spec.run_token,
+            outside=self._outside,
+            witness=self._witness,
+            interposing=self._interposing,
+            household=self.household,
+            reset_door=reset_door_of(self._spec.directory, order.scenario, home) if self._spec.reset_outside else None,
+            nursery_for=self.nurseries.get,
         )
 
 

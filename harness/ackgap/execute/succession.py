@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ackgap.execute.client import Client
 from ackgap.execute.completion import Completion
+from ackgap.execute.copies import ParkedCopy
 from ackgap.execute.engines.engine import Engine
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.launch import Launch
@@ -65,6 +66,7 @@ class Succession:
         engine: What the worker is built on, where the scenario says so.
         client: What waits for the work outside of the worker, where something does.
         concluded: Whether what the run is made for is known already.
+        copy: Where the cell begins, instead of with a first life.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Succession:
         engine: Engine | None,
         client: Client | None,
         concluded: Callable[[], bool],
+        copy: ParkedCopy | None = None,
     ) -> None:
         self._order = order
         self._surroundings = surroundings
@@ -93,6 +96,7 @@ class Succession:
         self._engine = engine
         self._client = client
         self._concluded = concluded
+        self._copy = copy
         self._outage: Outage | None = None
         self._restarts = 1 if order.probe else max(1, order.scenario.limits.restarts)
 
@@ -127,6 +131,10 @@ class Succession:
 
     async def _next(self, before: Sequence[Life]) -> _Step:
         """Run what comes after a life, or after several at once: one, or several at once."""
+        if not before and self._copy is not None:
+            life = self._lifetimes.take_over(self._copy)
+            finished = await self._completion.finished(life, clean=False)
+            return _Step(life=life, lives=(life,), finished=finished, struck=True)
         heirs = max((blow.manner.heirs for blow in _blows(before)), default=1)
         if heirs > 1:
             return await self._beside_each_other(heirs)

@@ -14,12 +14,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from ackgap.execute import containment, workspace
 from ackgap.execute.channel import Channel
 from ackgap.execute.checks import run_checks
 from ackgap.execute.client import Client
 from ackgap.execute.completion import Completion
+from ackgap.execute.copies import LIVED, Beginning, Copier, Copies
 from ackgap.execute.engines.known import engine_for
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.hold import HoldObservation
@@ -33,9 +35,7 @@ from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
 from ackgap.execute.striking import Striker
 from ackgap.execute.succession import Succession
-from ackgap.model.event import (
-    Event,
-)
+from ackgap.model.event import Event, Note
 from ackgap.model.history import History
 from ackgap.scenario.services import HOOKED_KINDS
 from ackgap.target.clock import VirtualClock
@@ -50,19 +50,32 @@ class Supervisor:
         order: What to run.
         surroundings: Where.
         watch: Called with each event as it happens.
+        beginning: Where the cell begins, if that may be where another run was copied.
+        copies_to: A directory for copies of everything at each point, in a run that is made for that.
     """
 
     def __init__(
-        self, order: Order, surroundings: Surroundings, *, watch: Callable[[Event], None] | None = None
+        self,
+        order: Order,
+        surroundings: Surroundings,
+        *,
+        watch: Callable[[Event], None] | None = None,
+        beginning: Beginning = LIVED,
+        copies_to: Path | None = None,
     ) -> None:
         self._order = order
         self._spec = order.scenario.worker
         self._limits = order.scenario.limits
         self._surroundings = surroundings
-        self._own_words = new_own_words()
+        self._copy = beginning.copy
+        self._own_words = beginning.own_words if beginning.copy is not None else new_own_words()
         self._launch = Launch(order, surroundings, cell=self._own_words)
-        self._recorder = HistoryRecorder(watch, own_words=self._own_words if speaks_of_cell(order) else "")
-        self._clock = VirtualClock()
+        self._recorder = HistoryRecorder(
+            watch, own_words=self._own_words if speaks_of_cell(order) else "", earlier=self._earlier
+        )
+        if beginning.why_none:
+            self._recorder.record(Note, code="not_copied", text=f"killed, and not copied: {beginning.why_none}")
+        self._clock = VirtualClock(0.0 if self._copy is None else self._copy.clock_offset_s)
         self._reader = reader_for(order, surroundings, own_words=self._own_words, now_s=time.time())
         self._store = _store_of(order, surroundings, self._reader)
         client = order.scenario.client
@@ -119,7 +132,22 @@ class Supervisor:
             engine=self._engine,
             client=self._client,
             concluded=lambda: self._hold is not None and self._hold.concluded.is_set(),
+            copy=self._copy,
         )
+        if self._copy is not None:
+            self._gatekeeper.told |= self._copy.told
+        if copies_to is not None:
+            self._gatekeeper.copier = Copier(
+                copies_to,
+                own_words=self._own_words,
+                work=surroundings.work,
+                scratch=surroundings.scratch,
+                recorder=self._recorder,
+                store=self._store,
+                limits=self._limits,
+                targets=surroundings.targets,
+                clock=self._clock,
+            )
 
     async def run(self) -> History:
         """Run the cell and return its history.
@@ -133,7 +161,8 @@ class Supervisor:
             self._surroundings.witness.asked = self._gatekeeper.host_asked_for
         try:
             self._gatekeeper.guests = lambda: containment.descendants(os.getpid())
-            await self._launch.prepare()
+            if self._copy is None:
+                await self._launch.prepare()
             self._gatekeeper.guests = self._client.pids if self._client is not None else list
             await self._succession.run()
             if self._hold is None:
@@ -155,6 +184,17 @@ class Supervisor:
         return self._reader.reading if self._reader is not None else NOTHING_READ
 
     @property
+    def copies(self) -> Copies:
+        """What was copied at each point, in a run that was made for that."""
+        copier = self._gatekeeper.copier
+        return Copies(own_words=self._own_words) if copier is None else copier.copies
+
+    @property
+    def _earlier(self) -> tuple[Event, ...]:
+        """What had happened where the cell begins."""
+        return () if self._copy is None else self._copy.events
+
+    @property
     def hold_outcome(self) -> str:
         """What the hold proof showed: `waits`, `goes_on`, or empty."""
         return self._hold.outcome if self._hold else ""
@@ -164,8 +204,11 @@ class Supervisor:
     async def _prepare(self) -> None:
         if self._surroundings.outside is not None:
             self._surroundings.outside.restore()
-        workspace.fresh_copy(self._spec.directory, self._surroundings.work, limit_bytes=self._limits.copy_bytes)
-        workspace.fresh_copy(None, self._surroundings.scratch, limit_bytes=0)
+        if self._copy is None:
+            workspace.fresh_copy(self._spec.directory, self._surroundings.work, limit_bytes=self._limits.copy_bytes)
+            workspace.fresh_copy(None, self._surroundings.scratch, limit_bytes=0)
+        else:
+            self._copy.lay_out(self._surroundings.work, self._surroundings.scratch)
         if self._surroundings.household is not None:
             self._surroundings.household.renew(self._recorder)
         await self._launch.reset()
@@ -176,6 +219,7 @@ class Supervisor:
             gate=self._gatekeeper,
             clock=self._clock,
             own_words=self._own_words,
+            earlier=self._earlier,
         )
 
     async def _clear_away(self) -> None:

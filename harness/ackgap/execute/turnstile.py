@@ -97,9 +97,9 @@ class Turnstile:
             if write != before
         )
 
-    def nothing_under_way(self) -> bool:
-        """Whether every durable write that has begun has landed."""
-        return not self._under_way
+    def nothing_under_way(self, *, but: Write | None = None) -> bool:
+        """Whether every durable write that has begun has landed; `but` is one that has been let through and waits."""
+        return all(write == but for write in self._under_way)
 
     async def wait_for_quiet(self, *, before: Write | None = None, limit_s: float = OVERLAP_LIMIT_S) -> bool:
         """Wait until `is_quiet`; return whether that came about before the life had rested for `limit_s`."""
@@ -107,9 +107,9 @@ class Turnstile:
             return self.is_quiet(before=before)
         return await self._until(lambda: self.is_quiet(before=before), limit_s)
 
-    async def wait_until_landed(self, *, limit_s: float) -> bool:
+    async def wait_until_landed(self, *, limit_s: float, but: Write | None = None) -> bool:
         """Wait until `nothing_under_way`; return whether that came about before the life had rested for `limit_s`."""
-        return await self._until(self.nothing_under_way, limit_s)
+        return await self._until(lambda: self.nothing_under_way(but=but), limit_s)
 
     async def _until(self, true: Callable[[], bool], limit_s: float) -> bool:
         while not true():  # again, as another one may have gone through before we were told

@@ -140,7 +140,8 @@ def _struck(case: Case, planned: Fault, *, again: bool) -> Iterator[Finding]:
     if planned.kind is not FaultKind.KILL:
         return
     end = case.history.ends.get(planned.incarnation)
-    if end is None or end.signal != signal.SIGKILL:
+    killed = end is not None and (end.copied or end.signal == signal.SIGKILL)
+    if end is None or not killed:
         how = "is not known to have ended" if end is None else f"ended with exit status {end.exit_code}"
         if end is not None and end.signal is not None:
             how = f"ended with signal {end.signal}"

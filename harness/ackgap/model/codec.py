@@ -79,6 +79,7 @@ def result_to_json(result: CellResult) -> dict[str, Json]:
         "settling": result.settling,
         "kept_directory": result.kept_directory,
         "equal_to": result.equal_to,
+        "copied": result.copied,
         "rate": encode(result.rate),
     }
 
@@ -104,6 +105,7 @@ def result_from_json(document: Mapping[str, Json]) -> CellResult:
             settling=str(document.get("settling", "")),
             kept_directory=str(document.get("kept_directory", "")),
             equal_to=str(document.get("equal_to", "")),
+            copied=bool(document.get("copied", False)),
             rate=decode(Rate, document["rate"]) if document.get("rate") else None,
         )
     except (AttributeError, KeyError, OverflowError, TypeError) as error:

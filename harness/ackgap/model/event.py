@@ -306,6 +306,8 @@ class IncarnationEnded(_Event):
         leftover_count: Processes that outlived the worker's main process and were killed.
         store_digest: Of the durable store after death.
         output_tail: Last lines of what it printed.
+        copied: It was not killed in this run: the run begins with a copy of everything that was made while the life
+            stood parked at the fault's point, in an undisturbed run (`death: copied-at-park`).
     """
 
     kind: ClassVar[str] = "incarnation_ended"
@@ -316,6 +318,7 @@ class IncarnationEnded(_Event):
     leftover_count: int = 0
     store_digest: str = ""
     output_tail: str = ""
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

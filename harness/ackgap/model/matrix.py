@@ -65,6 +65,7 @@ class CellResult:
         history: The events as JSON; kept beside the result, not in its line.
         kept_directory: Where the cell's files were kept, empty where they were not.
         equal_to: The cell whose result this is, where it was not run because its crash state is the same.
+        copied: Nothing was killed: the recovery began with a copy of an undisturbed run that stood parked at the point.
         rate: How often each verdict came out, where the schedule races the worker and was run several times.
     """
 
@@ -79,6 +80,7 @@ class CellResult:
     history: tuple[Mapping[str, Json], ...] = ()
     kept_directory: str = ""
     equal_to: str = ""
+    copied: bool = False
     rate: Rate | None = None
 
     @property

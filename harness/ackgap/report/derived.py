@@ -121,6 +121,8 @@ def facts_of(result: CellResult, certainties: Certainties) -> Iterator[str]:
     if result.rate is not None:
         kinds = (kind for kind in SEVERITY if kind.value in result.rate.counts)
         yield "Raced, not settled: " + "; ".join(f"{kind.words} {result.rate.in_words(kind)}" for kind in kinds) + "."
+    if result.copied:
+        yield "Not killed: the recovery began with a copy that was made while the worker stood parked at the point."
     if result.equal_to:
         yield f"Not run: the same state as {result.equal_to}."
     if result.verdict.kind.colour is Colour.RED:

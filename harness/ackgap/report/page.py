@@ -205,6 +205,7 @@ def _special(result: CellResult) -> Json:
         "schedule": "" if RowInfo.of(result.schedule).plain else result.schedule.label,
         "rate": rate_text(result),
         "equal": result.equal_to,
+        "copied": result.copied,
         "order": is_order_dependent(result),
     }
     return {name: value for name, value in said.items() if value}

@@ -184,6 +184,8 @@ def _fault(event: FaultInjected, history: History) -> tuple[str, str, str]:  # n
 
 
 def _ended(event: IncarnationEnded, history: History) -> tuple[str, str, str]:  # noqa: ARG001
+    if event.copied:
+        return "†", f"life {event.incarnation} copied while it stood parked there; nothing was killed", "bold red"
     if event.signal is not None:
         by = "killed by ackgap" if event.by_harness else "died"
         return "†", f"life {event.incarnation} {by}, signal {event.signal}", "bold red"

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import http
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ackgap.model.boundary import STREAM_PHASES, Phase
-from ackgap.model.event import Decision
+from ackgap.model.event import Decision, Event
 from ackgap.model.manner import FaultKind
 from ackgap.model.schedule import Fault
 from ackgap.target.clock import VirtualClock
 from ackgap.target.engine import Engine, Handled
 from ackgap.target.ledger import Ledger
 from ackgap.target.mcp.server import McpServer
+from ackgap.target.parked import NotToBeCopied, ParkedTarget
 from ackgap.target.ports import Gate, Severed
 from ackgap.target.profiles.profile import Match
 from ackgap.target.protection.keys import sent_key
@@ -72,6 +73,40 @@ class Cell:
     def in_flight(self) -> int:
         """How many requests are being worked on."""
         return len(self.exchanges)
+
+    def parked(self) -> ParkedTarget:
+        """Return what another cell needs to go on from here, as if everybody who is connected were dead.
+
+        Raises:
+            NotToBeCopied: A request is on its way that nobody has read yet, or a client has given up.
+        """
+        if self.interposer is not None:
+            raise NotToBeCopied("a real service knows what a copy would not")
+        if not all(connection.is_heard_out for connection in self.connections):
+            raise NotToBeCopied("a request was still on its way, or a client had given up")
+        return ParkedTarget(
+            state=self.engine.state,
+            in_flight=tuple(sorted((exchange.at_work for exchange in self.exchanges), key=lambda work: work[0])),
+            sessions=self.mcp.sessions,
+        )
+
+    def take_up(self, parked: ParkedTarget, earlier: Sequence[Event], dead: int) -> None:
+        """Go on from there; whoever was connected is dead.
+
+        Args:
+            parked: For this cell alone.
+            earlier: What had happened.
+            dead: The life whose connections they were.
+        """
+        self.engine.state = parked.state
+        self.mcp.sessions = parked.sessions
+        self.ledger.take_up(earlier)
+        for attempt, handled in parked.in_flight:
+            self.ledger.dropped(attempt, handled)
+            if handled is not None:
+                self.complete(handled)
+        self.dying.add(dead)
+        self.drained.add(dead)
 
     def complete(self, handled: Handled) -> None:
         """Take note that an attempt is done, and wake whoever waits for that."""
@@ -143,6 +178,11 @@ class Exchange:
         """Finish what is applied already, whether or not anyone hears the answer."""
         if self._handled is not None:
             self._cell.complete(self._handled)
+
+    @property
+    def at_work(self) -> tuple[int, Handled | None]:
+        """Number of the attempt, and what has been decided about it."""
+        return self._attempt, self._handled
 
     def note_if_given_up(self) -> None:
         """Record that the client gave up, if it has, while its request is parked."""

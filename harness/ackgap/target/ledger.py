@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ackgap.model.event import (
@@ -28,11 +29,15 @@ E = TypeVar("E", bound=Event)
 
 
 class Numbering:
-    """Hands out the numbers of attempts and effects, from 1, over all targets of a cell."""
+    """Hands out the numbers of attempts and effects, from 1, over all targets of a cell.
 
-    def __init__(self) -> None:
-        self._attempts = 0
-        self._effects = 0
+    Args:
+        earlier: What has happened in the cell already.
+    """
+
+    def __init__(self, earlier: Sequence[Event] = ()) -> None:
+        self._attempts = sum(isinstance(event, AttemptReceived) for event in earlier)
+        self._effects = sum(isinstance(event, EffectApplied) for event in earlier)
 
     def next_attempt(self) -> int:
         """Return the number of a new attempt."""
@@ -68,6 +73,14 @@ class Ledger:
     def effects(self) -> tuple[EffectApplied, ...]:
         """Every effect so far."""
         return tuple(self._effects)
+
+    def take_up(self, earlier: Sequence[Event]) -> None:
+        """Go on from what had happened in a cell that this one is to be like."""
+        self._attempts = [event for event in earlier if isinstance(event, AttemptReceived) and self._is_mine(event)]
+        self._effects = [event for event in earlier if isinstance(event, EffectApplied) and self._is_mine(event)]
+
+    def _is_mine(self, event: AttemptReceived | EffectApplied) -> bool:
+        return event.target == self._target
 
     def close(self) -> None:
         """Take nothing more: the cell is over."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import traceback
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from ackgap.errors import HarnessFailed
-from ackgap.model.event import Json
+from ackgap.model.event import Event, Json
 from ackgap.target.clock import VirtualClock
 from ackgap.target.engine import Engine
 from ackgap.target.exchange import Cell, Exchange
 from ackgap.target.ledger import Ledger, Numbering
 from ackgap.target.mcp.server import speaks_mcp
+from ackgap.target.parked import NotToBeCopied, ParkedTarget
 from ackgap.target.ports import Gate, Recorder
 from ackgap.target.profiles.facts import chosen_protection, chosen_settings
 from ackgap.target.profiles.profile import AMBIGUOUS, Profile
@@ -180,6 +182,34 @@ class TargetService:
             for exchange in tuple(self._cell.exchanges):
                 if exchange.connection.incarnation == incarnation:
                     exchange.finish()
+
+    def parked(self) -> ParkedTarget:
+        """Return what another cell needs to go on from here, as if everybody who is connected were dead.
+
+        Raises:
+            NotToBeCopied: Something is under way that a copy would not have.
+            RuntimeError: No cell has begun.
+        """
+        if self._cell is None:
+            raise RuntimeError("no cell has begun")
+        if self._listener is not None and select.select([self._listener], [], [], 0)[0]:
+            raise NotToBeCopied("a connection had not been accepted yet")
+        return self._cell.parked()
+
+    def take_up(self, parked: ParkedTarget, earlier: Sequence[Event], *, dead: int) -> None:
+        """Have the cell that has just begun go on from what was parked.
+
+        Args:
+            parked: For this cell alone.
+            earlier: What had happened by then.
+            dead: The life that was connected; later connections of it are refused.
+
+        Raises:
+            RuntimeError: No cell has begun.
+        """
+        if self._cell is None:
+            raise RuntimeError("no cell has begun")
+        self._cell.take_up(parked, earlier, dead)
 
     def fall_behind(self, seconds: float) -> None:
         """From now on lookups do not see objects that are younger than so many virtual seconds."""

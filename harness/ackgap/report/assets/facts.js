@@ -7,6 +7,7 @@ function cellLink(name, text) {
 
 function factParts(number, detail) {
   const special = specialOf(number), parts = [];
+  if (special.copied) parts.push(el("p", { class: "fact" }, "Not killed: the recovery began with a copy that was made while the worker stood parked at the point. Its replay is a real kill."));
   if (special.equal) parts.push(el("p", { class: "fact" }, "Not run: its crash state is the same as that of ", cellLink(special.equal), ", and so is its verdict."));
   if (detail.rate) {
     parts.push(el("div", { class: "fact" }, el("p", {}, "The kill raced what was being written, and was repeated. The run below is the worst that came out."),

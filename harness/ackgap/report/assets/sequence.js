@@ -154,7 +154,8 @@ function drawStep(group, step, at) {
       break;
     }
     case "end": {
-      if (step.signal !== null && step.by) label(group, left, line, `dead, signal ${step.signal}`, "mute");
+      if (step.copied) label(group, left, line, "copied while parked, not killed", "mute");
+      else if (step.signal !== null && step.by) label(group, left, line, `dead, signal ${step.signal}`, "mute");
       else if (step.signal !== null) label(group, left, line, `died by itself, signal ${step.signal}`, "bad");
       else label(group, left, line, `exits with ${step.code}`, step.code === 0 ? "mute" : "bad");
       break;

@@ -72,7 +72,7 @@ function storyOf(events, findings, fault) {
         break;
       case "incarnation_ended":
         if (lives.has(life)) lives.get(life).open = false;
-        add("end", life, { code: event.exit_code, signal: event.signal, by: event.by_harness, tail: event.output_tail, digest: event.store_digest });
+        add("end", life, { code: event.exit_code, signal: event.signal, by: event.by_harness, copied: Boolean(event.copied), tail: event.output_tail, digest: event.store_digest });
         break;
       case "work_finished": add("say", life, { text: `Finished: ${event.how}`, tone: "good" }); break;
       case "in_doubt_surfaced": add("say", life, { text: `The worker asks a human: ${event.text}`, tone: "" }); break;

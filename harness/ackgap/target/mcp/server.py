@@ -126,6 +126,15 @@ class McpServer:
         self._session_count = 0
         self._tools: dict[str, Tool] | None = None
 
+    @property
+    def sessions(self) -> tuple[frozenset[str], int]:
+        """Sessions that are open, and how many there have been."""
+        return frozenset(self._sessions), self._session_count
+
+    @sessions.setter
+    def sessions(self, known: tuple[frozenset[str], int]) -> None:
+        self._sessions, self._session_count = set(known[0]), known[1]
+
     def serves(self, raw: RawRequest) -> bool:
         """Whether a request is one of MCP."""
         if not raw.method or raw.refusal or "mcp" not in raw.request_target:

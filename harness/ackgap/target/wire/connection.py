@@ -186,6 +186,19 @@ class Connection(asyncio.Protocol):
         unread, self._unread = self._unread, 0
         return unread, unread > 0 and not self._refusing and self._makes_a_request()
 
+    @property
+    def is_heard_out(self) -> bool:
+        """Whether nothing has come that is not part of a request which was handed over; takes nothing away."""
+        if self._unread or self.gone or self._refusing:
+            return False
+        try:
+            self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False  # bytes are waiting, or the end
+
     async def finished(self) -> None:
         """Wait until no request is being worked on."""
         if self._task is not None and self._task is not asyncio.current_task():
