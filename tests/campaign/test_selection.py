@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from ackgap.campaign.choosing import selection_of
 from ackgap.campaign.selection import VARIANT_LIMIT, Selection
 from ackgap.errors import UsageInvalid
 from ackgap.scenario.scenario import Axis, AxisValue, Scenario, WorkerSpec
@@ -49,3 +50,11 @@ def test_partial_variants_that_overlap_give_each_variant_once_in_the_order_of_th
 
 def test_the_limit_itself_can_be_run():
     assert len(Selection().variants_of(scenario(4, 10))) == VARIANT_LIMIT
+
+
+@pytest.mark.parametrize("text", ["none", "1/none", "undisturbed"])
+def test_an_undisturbed_run_is_made_anyway_and_is_no_schedule_to_ask_for(text):
+    with pytest.raises(UsageInvalid) as caught:
+        selection_of(scenario(1), schedules=["kill@tickets.create#1:applied", text])
+    assert "each variant is run undisturbed in every run" in str(caught.value)
+    assert "--schedule" in str(caught.value)

@@ -33,6 +33,9 @@ class Selection:
         depth: How many lives a schedule strikes at most; each recovery is struck at the points that it passed.
         orders: Let durable writes that run beside each other land in the other order as well.
         prune: Of points with the same crash state run one, and check a sample of the others.
+
+    Raises:
+        UsageInvalid: One of the schedules has no fault.
     """
 
     variants: tuple[Mapping[str, tuple[str, ...]], ...] = ()
@@ -43,6 +46,16 @@ class Selection:
     depth: int = 1
     orders: bool = False
     prune: bool = False
+
+    def __post_init__(self) -> None:
+        # Every run has that cell already: it is one of the undisturbed runs of each variant.
+        if not all(schedule.faults for schedule in self.schedules):
+            raise UsageInvalid(
+                "a schedule without a fault need not be asked for: each variant is run undisturbed in every run, "
+                "before anything is done to it",
+                where="--schedule",
+                next_step="name a fault, such as kill@tickets.create#1:applied, or leave the option out",
+            )
 
     def has(self, variant: Variant) -> bool:
         """Whether a variant is to be run."""
