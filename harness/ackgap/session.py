@@ -143,6 +143,8 @@ class Session:
             try:
                 campaign.run()
                 complete = True
+                if self._writer is None and self._is_empty_part():
+                    self._writer = self._open()
             finally:
                 self._info = replace(self._info, interrupted=not complete)
                 self._conclude(campaign.bounds)
@@ -153,6 +155,11 @@ class Session:
                 next_step=f"points that there are: {', '.join(self._some_points()) or 'none'}, ...",
             )
         return self._so_far() if self.unwritten else read_run(self._directory)
+
+    def _is_empty_part(self) -> bool:
+        """Whether this is a part without a row of a run that has rows: right as it is, and needed for the whole."""
+        known = self._expectations.values()
+        return self._shard != WHOLE and any(self._selection.chosen(each.points) for each in known)
 
     def _interrupted(self) -> Run | None:
         """Return the run that the directory holds, None where it holds none.

@@ -86,6 +86,25 @@ def test_the_parts_of_a_run_are_together_what_the_whole_is(written, more):
     assert "duplicate" in again.out
 
 
+@pytest.mark.parametrize("few", [("--point", "tickets.*:applied"), ("--schedule", "pause@tickets.create#1:applied")])
+def test_a_part_that_gets_no_row_is_a_part_all_the_same(written, few):
+    whole = run(written, *few, out="whole")
+    assert len(whole.verdicts) == 4
+    for number in (1, 2):
+        run(written, *few, "--shard", f"{number}/2", out=f"part{number}")
+    merged = written.ackgap("merge", "part1", "part2", "--out", "merged", "--fail-on", "never", out="merged")
+    assert merged.status == 0, merged.err
+    assert merged.verdicts == whole.verdicts
+    for name in ("planned_cells", "not_applicable", "bounds", "row_order", "interrupted"):
+        assert info(merged)[name] == info(whole)[name], name
+
+
+def test_a_part_of_a_run_without_any_row_is_refused_like_the_whole(written):
+    outcome = written.ackgap("run", "--quiet", "scenario.toml", "--point", "nothing.*", "--shard", "2/2")
+    assert outcome.status == 2
+    assert "no crash point is like the ones that were asked for" in outcome.err
+
+
 def test_a_part_that_is_missing_or_there_twice_or_of_another_run_is_told(written):
     for number in (1, 2):
         run(written, "--shard", f"{number}/2", "--only", "notes=no", out=f"part{number}")

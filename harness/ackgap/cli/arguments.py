@@ -70,7 +70,7 @@ def _add_part(run: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TEXT",
-        help="only these faults: 'pause@tickets.create#1:sending'",
+        help="these faults alone, or beside what --point and --fault choose: 'pause@tickets.create#1:sending'",
     )
     part.add_argument(
         "--fault",
