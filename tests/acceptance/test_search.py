@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -99,6 +102,7 @@ env = {{ TICKETS_URL = "{{tickets.url}}", MENDED = "{project.path}/mended" }}
     ("arguments", "said"),
     [
         (("--kinds", "explode"), "'explode' is not a kind of fault"),
+        (("--kinds", ""), "'' is not a kind of fault"),
         (("--fault", "kill,soon=1s"), "'soon' is not an option"),
         (("--fault", "kill,without=db"), "no service 'db'"),
         (("--only", "nonsense=1"), "names no axis"),
@@ -109,6 +113,51 @@ def test_a_search_that_makes_no_sense_is_refused(project, arguments, said):
     assert refused.status == 2
     assert said in refused.err
     assert not (project.path / "out" / "cells.jsonl").exists()
+
+
+def begun(project, **environment):
+    """Start a search that finds nothing for a long time, and return it once it has run some schedules."""
+    command = [sys.executable, "-m", "ackgap", "search", "known-answers/duplicate-correct", "--quiet", "--out", "out"]
+    process = subprocess.Popen(
+        command,
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    cells = project.path / "out" / "cells.jsonl"
+    ends_s = time.monotonic() + 100
+    while not cells.exists() or cells.read_bytes().count(b"\n") < 3:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < ends_s
+        time.sleep(0.05)
+    return process
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_search_that_is_interrupted_shows_what_had_finished(project, number, status):
+    process = begun(project)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == status, err
+    assert "undisturbed" in out
+    cells = len((project.path / "out" / "cells.jsonl").read_text().splitlines())
+    assert f"Not complete: {cells} cells had finished. out/report.html" in out
+    assert (project.path / "out" / "report.html").exists()
+
+
+def test_a_search_that_is_killed_leaves_no_directory(project, tmp_path):
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    process = begun(project, TMPDIR=str(temporary))
+    process.kill()
+    process.communicate()
+    ends_s = time.monotonic() + 30
+    while left := [path.name for path in temporary.iterdir()]:
+        assert time.monotonic() < ends_s, left
+        time.sleep(0.1)
 
 
 def test_a_replay_that_does_not_reproduce_has_an_answer_and_a_status_of_its_own(project):

@@ -29,7 +29,7 @@ from ackgap.scenario.upstream import UpstreamOptions
 from ackgap.session import Session
 from ackgap.source import Source
 
-__all__ = ["exit_status", "failing_kinds", "run"]
+__all__ = ["exit_status", "failing_kinds", "print_what_there_is", "run"]
 
 _LONG_S = 30.0
 """A run that takes longer is worth a hint."""
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         with progress:
             result = session.run()
     except (AckgapError, KeyboardInterrupt):
-        _print_what_there_is(session.so_far(), directory)
+        print_what_there_is(session.so_far(), directory)
         raise
     print_run(console, result)
     if not options.quiet and not options.warm and runs_python(scenario):
@@ -191,7 +191,8 @@ def _source(options: argparse.Namespace) -> Source:
     return Source(flags=flags, upstream=upstream, settings=options.set)
 
 
-def _print_what_there_is(result: Run | None, directory: Path) -> None:
+def print_what_there_is(result: Run | None, directory: Path) -> None:
+    """Print what had finished of a run that ended before its time; nothing where nothing had."""
     if result is not None:
         console = make_console()
         print_run(console, result)

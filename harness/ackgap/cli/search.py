@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shlex
 import sys
-import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -16,8 +16,9 @@ from rich.text import Text
 
 from ackgap.campaign.choosing import manners_of, selection_of
 from ackgap.cli.progress import LiveProgress
+from ackgap.cli.run import print_what_there_is
 from ackgap.environments.cache import tell_on_stderr
-from ackgap.errors import HarnessFailed, UsageInvalid
+from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
 from ackgap.model.manner import FaultKind, Manner
 from ackgap.model.matrix import Variant
 from ackgap.model.verdict import Colour
@@ -62,15 +63,19 @@ def search(options: argparse.Namespace) -> int:
         tell=(lambda _: None) if options.quiet else tell_on_stderr,
     )
     hunts: dict[Variant, Hunt] = {}
-    with _hypothesis_elsewhere(), progress, session.opened() as variants:
-        for variant in variants:
-            with session.cells(variant) as cells:
-                hunts[variant] = _hunted(cells.run, cells.expectation.points, effort)
-            session.noted(hunt_sentence(variant, hunts[variant], effort))
-            for text in part_notes(hunts[variant]):
-                session.keep(text)
-    for variant, found in hunts.items():
-        _tell(console, list(hunt_lines(variant, found, effort, session.replay_prefix)), found)
+    try:
+        with _hypothesis_nowhere(), progress, session.opened() as variants:
+            for variant in variants:
+                with session.cells(variant) as cells:
+                    hunts[variant] = _hunted(cells.run, cells.expectation.points, effort)
+                session.noted(hunt_sentence(variant, hunts[variant], effort))
+                for text in part_notes(hunts[variant]):
+                    session.keep(text)
+    except (AckgapError, KeyboardInterrupt):
+        _tell_all(console, hunts, effort, session)
+        print_what_there_is(session.so_far(), directory)
+        raise
+    _tell_all(console, hunts, effort, session)
     if any(found.ran for found in hunts.values()):
         console.print(f"\n{directory / HTML_FILE}")
     for error in session.unwritten:
@@ -85,6 +90,11 @@ def _hunted(run: Runner, points: Sequence[str], effort: Effort) -> Hunt:
         raise UsageInvalid(
             str(error), where="--kinds or --fault", next_step="name a fault that can strike; `kill` always can"
         ) from None
+
+
+def _tell_all(console: Console, hunts: Mapping[Variant, Hunt], effort: Effort, session: SearchSession) -> None:
+    for variant, found in hunts.items():
+        _tell(console, list(hunt_lines(variant, found, effort, session.replay_prefix)), found)
 
 
 def _tell(console: Console, lines: Sequence[str], found: Hunt) -> None:
@@ -108,7 +118,7 @@ def _manner_options(scenario: Scenario, kinds: str | None, faults: Sequence[str]
     if kinds is None and not faults:
         return MannerOptions(kinds=DEFAULT_KINDS, more=(_LATE,))
     try:
-        chosen = tuple(FaultKind(kind) for kind in kinds.split(",")) if kinds else ()
+        chosen = tuple(FaultKind(kind) for kind in kinds.split(",")) if kinds is not None else ()
     except ValueError as error:
         raise UsageInvalid(
             f"{str(error).split(' is not ')[0]} is not a kind of fault",
@@ -119,11 +129,14 @@ def _manner_options(scenario: Scenario, kinds: str | None, faults: Sequence[str]
 
 
 @contextlib.contextmanager
-def _hypothesis_elsewhere() -> Iterator[None]:
-    """Keep Hypothesis from leaving a directory of its own in the user's."""
-    with tempfile.TemporaryDirectory(prefix="ackgap-") as directory:
-        set_hypothesis_home_dir(directory)
-        try:
-            yield
-        finally:
-            set_hypothesis_home_dir(None)
+def _hypothesis_nowhere() -> Iterator[None]:
+    """Keep Hypothesis from leaving a directory of its own in the user's.
+
+    What it would keep there only saves it time. A place where nothing can be made needs no clearing up, which a search
+    that is killed could not do.
+    """
+    set_hypothesis_home_dir(Path(os.devnull) / "hypothesis")
+    try:
+        yield
+    finally:
+        set_hypothesis_home_dir(None)
