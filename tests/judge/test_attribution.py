@@ -141,3 +141,50 @@ def test_a_step_that_was_recorded_and_ran_again_all_the_same_is_the_engines_doin
     attribution = only(judged(history, "tickets.create [journal]"), "duplicate").attribution
     assert attribution is not None
     assert "although something durable had been written after its answer" in attribution.engine
+
+
+def _engine_of(history: str, probe: str, plan: str | None = None) -> str:
+    attribution = only(judged(history, probe, plan=plan), "duplicate").attribution
+    assert attribution is not None
+    return attribution.engine
+
+
+HEIRS = "kill@tickets.create#1:sending,heirs=2"
+
+
+def test_a_write_that_landed_after_the_repeat_was_sent_could_not_keep_anyone_from_it() -> None:
+    history = """
+        1> tickets.create:sending KILL
+        2> tickets.create:sending | 3> tickets.create:sending | 2> tickets.create#1 | 3> tickets.create#1
+        2> [journal] EXIT(0) | 3> [journal] DONE
+    """
+    engine = _engine_of(history, "tickets.create [journal]", HEIRS)
+    assert "lives 2 and 3 recovered at once and both ran the step" in engine
+    assert "although" not in engine
+
+
+def test_a_write_that_landed_before_the_other_heir_came_to_the_step_could_have() -> None:
+    history = """
+        1> tickets.create:sending KILL
+        2> tickets.create [journal] | 3> [lease] tickets.create DONE | 2> EXIT(0)
+    """
+    engine = _engine_of(history, "[lease] tickets.create [journal]", HEIRS)
+    assert "although something durable had been written after its answer" in engine
+
+
+@pytest.mark.parametrize("phase", ["sending", "received"])
+def test_a_repeat_by_a_worker_that_wakes_up_is_no_recovery(phase: str) -> None:
+    history = f"1> tickets.create:{phase} PAUSE | 2> tickets.create [journal] DONE | 1> tickets.create#1 EXIT(0)"
+    engine = _engine_of(history, "tickets.create [journal]")
+    assert "life 1, which had been paused, took it as well when it woke up, after life 2 had" in engine
+    assert "although" not in engine
+
+
+def test_a_repeat_of_what_a_paused_worker_had_done_is_a_recovery() -> None:
+    history = "1> tickets.create [journal] PAUSE | 2> tickets.create DONE | 1> EXIT(0)"
+    assert "recovery ran the step again, although" in _engine_of(history, "tickets.create [journal]")
+
+
+def test_of_several_lives_one_that_could_have_known_is_enough() -> None:
+    history = "1> tickets.create:applied KILL | 2> tickets.create [journal] KILL | 3> tickets.create DONE"
+    assert "although" in _engine_of(history, "tickets.create [journal]")

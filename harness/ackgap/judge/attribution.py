@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ackgap.judge.case import Case
+from ackgap.judge.reruns import how_it_ran_again
 from ackgap.model.event import AttemptReceived, EffectApplied
 from ackgap.model.expectation import OperationFacts
 from ackgap.model.identity import flatten
@@ -25,7 +26,6 @@ def attribute(case: Case, operation: str, effects: Sequence[EffectApplied]) -> A
     stable = len(set(keys)) == 1 if sent else None
     honours = bool(facts is not None and facts.honours_keys)
     exceeded = _window_exceeded(facts, effects) if stable and honours else None
-    restarted = len({effect.incarnation for effect in effects}) > 1
     if _delivered_twice(case, attempts) and not honours:
         return _of_delivery(facts, sent=sent, stable=stable)
     return Attribution(
@@ -34,7 +34,7 @@ def attribute(case: Case, operation: str, effects: Sequence[EffectApplied]) -> A
         target_honours_keys=honours,
         window_exceeded=exceeded,
         worker=_worker(sent=sent, stable=stable, attempts=attempts),
-        engine=_engine(restarted=restarted, recorded=restarted and _recorded(case, attempts[0])),
+        engine=how_it_ran_again(case, effects),
         target=_target(facts, honours=honours, sent=sent, stable=stable, exceeded=exceeded),
         preventable_by=_preventable_by(facts, stable=stable, honours=honours, exceeded=exceeded),
         fix=_fix(facts, sent=sent, stable=stable, honours=honours, exceeded=exceeded),
@@ -108,21 +108,6 @@ def _worker(*, sent: bool, stable: bool | None, attempts: Sequence[AttemptReceiv
 def _apart_from_key(attempt: AttemptReceived) -> frozenset[tuple[str, str]]:
     """Return what an attempt said, without the key, which some services want inside the body."""
     return frozenset(leaf for leaf in flatten(attempt.payload) if leaf[1] != repr(attempt.key))
-
-
-def _engine(*, restarted: bool, recorded: bool) -> str:
-    if recorded:
-        return "recovery ran the step again, although something durable had been written after its answer"
-    if restarted:
-        return "recovery ran the step again (at least once): nothing had recorded that it was done"
-    return "no recovery was involved: the repeats came from one life"
-
-
-def _recorded(case: Case, attempt: AttemptReceived) -> bool:
-    """Whether something durable was written between the answer to an attempt and the end of its life."""
-    ends = [fault for fault in case.history.faults if fault.incarnation == attempt.incarnation]
-    last = ends[-1] if ends else case.history.ends.get(attempt.incarnation)
-    return last is not None and attempt not in case.unrecorded(last)
 
 
 def _target(

@@ -64,9 +64,17 @@ class Case:
         for attempt in self.history.attempts:
             if attempt.incarnation == event.incarnation and attempt.seq < event.seq:
                 done = self._done_at(attempt)
-                if done is None or done > event.seq or not self._recorded_between(done, event):
+                if done is None or done > event.seq or not self._recorded_between(event.incarnation, done, event):
                     found.append(attempt)
         return found
+
+    def recorded_before(self, attempt: AttemptReceived, seq: int) -> bool:
+        """Whether the life of an attempt had written something durable after its answer, and before an event."""
+        done, life = self._done_at(attempt), attempt.incarnation
+        faults = [fault for fault in self.history.faults if fault.incarnation == life and fault.seq <= seq]
+        end = self.history.ends.get(life)
+        ended = faults[-1] if faults else end if end is not None and end.seq <= seq else None
+        return done is not None and done < seq and self._recorded_between(life, done, ended, until=seq)
 
     def _done_at(self, attempt: AttemptReceived) -> int | None:
         """Return when the worker could first know the outcome: `returned` where seen, else the answer."""
@@ -76,13 +84,17 @@ class Case:
         answer = self.history.answers.get(attempt.attempt)
         return None if answer is None else answer.seq
 
-    def _recorded_between(self, done: int, event: FaultInjected | IncarnationEnded) -> bool:
-        life = [passage for passage in self.history.passages if passage.incarnation == event.incarnation]
-        if any(passage.phase in (Phase.COMMITTING, Phase.COMMITTED) for passage in life):
+    def _recorded_between(
+        self, life: int, done: int, event: FaultInjected | IncarnationEnded | None, *, until: int = 0
+    ) -> bool:
+        """Whether something durable landed after an answer, until a life was struck or ended, or until earlier."""
+        passages = [passage for passage in self.history.passages if passage.incarnation == life]
+        if any(passage.phase in (Phase.COMMITTING, Phase.COMMITTED) for passage in passages):
             # Hooks see its writes. What else has changed is what opening a file for the first write leaves behind.
-            return any(self._records(passage) and done < passage.seq < event.seq for passage in life)
-        before = [passage.store_digest for passage in life if passage.seq <= done]
-        return bool(before) and before[-1] != event.store_digest
+            until = until or (0 if event is None else event.seq)
+            return any(self._records(passage) and done < passage.seq <= until for passage in passages)
+        before = [passage.store_digest for passage in passages if passage.seq <= done]
+        return event is not None and bool(before) and before[-1] != event.store_digest
 
     def _records(self, passage: BoundaryReached) -> bool:
         """Whether a durable write has landed there, other than that of a file which is about to replace another."""
