@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ackgap.campaign.choosing import selection_of
@@ -178,19 +179,9 @@ def run_matrix(
         unsettled=unsettled,
         prune=prune,
     )
-    session = Session(
-        source,
-        loaded,
-        selection,
-        directory=directory,
-        display=_Silent(),
-        jobs=jobs or share_of_cores(os.environ, os.cpu_count() or 1),
-        network=network,
-        command="pytest",
-        warm=warm,
-        copies=copies,
-    )
-    return _carried_through(session, check)
+    session = partial(Session, source, loaded, selection, directory=directory, display=_Silent(), command="pytest")
+    at_once = jobs or share_of_cores(os.environ, os.cpu_count() or 1)
+    return _carried_through(session(jobs=at_once, network=network, warm=warm, copies=copies), check)
 
 
 def share_of_cores(environment: Mapping[str, str], cores: int) -> int:

@@ -163,6 +163,7 @@ class Copier:
         self._targets = targets
         self._clock = clock
         self._budget_bytes = _MOST_BYTES
+        self._count = 0
         self._began_ns = time.time_ns() - 2 * 10**9  # file systems round
         self._copied_before: dict[str, tuple[tuple[int, int, int], str]] = {}
         self.copies = Copies(own_words=own_words)
@@ -190,9 +191,8 @@ class Copier:
                 raise NotToBeCopied("only the first life is copied, and only while it lives")
             if settling is not Settling.SETTLED:
                 raise NotToBeCopied("durable writes were still in flight, or could not be seen")
-            number = len(self.copies.by_point) + 1
             self.copies.by_point[str(point)] = ParkedCopy(
-                directory=self._copied(number),
+                directory=self._copied(),
                 events=self._recorder.history().events,
                 targets=pickle.dumps({name: service.parked() for name, service in self._targets.items()}),
                 settling=settling,
@@ -210,16 +210,20 @@ class Copier:
             life.parked.clear()
             life.thaw()
 
-    def _copied(self, number: int) -> Path:
+    def _copied(self) -> Path:
         """Copy the worker's directories.
 
         Raises:
-            NotToBeCopied: Something in them is no copy of itself, or it would be too much.
+            NotToBeCopied: Something in them is no copy of itself, or there is no room.
         """
-        copy = self._directory / str(number)
-        copy.mkdir()
-        for name, place in self._places.items():
-            self._copy_tree(str(place), str(copy / name))
+        self._count += 1
+        copy = self._directory / str(self._count)
+        try:
+            copy.mkdir()
+            for name, place in self._places.items():
+                self._copy_tree(str(place), str(copy / name))
+        except OSError as error:
+            raise NotToBeCopied(f"its files could not be copied: {error.strerror or error}") from error
         return copy
 
     def _copy_tree(self, source: str, copy: str) -> None:

@@ -70,11 +70,7 @@ class Supervisor:
         self._copy = beginning.copy
         self._own_words = beginning.own_words if beginning.copy is not None else new_own_words()
         self._launch = Launch(order, surroundings, cell=self._own_words)
-        self._recorder = HistoryRecorder(
-            watch, own_words=self._own_words if speaks_of_cell(order) else "", earlier=self._earlier
-        )
-        if beginning.why_none:
-            self._recorder.record(Note, code="not_copied", text=f"killed, and not copied: {beginning.why_none}")
+        self._recorder = self._begun_recorder(watch, beginning)
         self._clock = VirtualClock(0.0 if self._copy is None else self._copy.clock_offset_s)
         self._reader = reader_for(order, surroundings, own_words=self._own_words, now_s=time.time())
         self._store = _store_of(order, surroundings, self._reader)
@@ -84,14 +80,7 @@ class Supervisor:
         self._striker = Striker(self._recorder, self._store, self._limits, surroundings.targets.values())
         spec = order.scenario.engine
         self._engine = None if spec is None else engine_for(spec, fill=self._launch.fill, directory=surroundings.work)
-        self._gatekeeper = Gatekeeper(
-            recorder=self._recorder,
-            store=self._store,
-            targets={address: surroundings.targets[name] for address, name in surroundings.by_address().items()},
-            strike=self._striker.strike,
-            strike_call=self._striker.strike_call,
-            hold=self._hold,
-        )
+        self._gatekeeper = self._make_gatekeeper(copies_to)
         self._channel = Channel(
             surroundings.channel,
             life_of=self._gatekeeper.life_of,
@@ -134,20 +123,6 @@ class Supervisor:
             concluded=lambda: self._hold is not None and self._hold.concluded.is_set(),
             copy=self._copy,
         )
-        if self._copy is not None:
-            self._gatekeeper.told |= self._copy.told
-        if copies_to is not None:
-            self._gatekeeper.copier = Copier(
-                copies_to,
-                own_words=self._own_words,
-                work=surroundings.work,
-                scratch=surroundings.scratch,
-                recorder=self._recorder,
-                store=self._store,
-                limits=self._limits,
-                targets=surroundings.targets,
-                clock=self._clock,
-            )
 
     async def run(self) -> History:
         """Run the cell and return its history.
@@ -200,6 +175,42 @@ class Supervisor:
         return self._hold.outcome if self._hold else ""
 
     # ------------------------------------------------------------- preparing
+
+    def _begun_recorder(self, watch: Callable[[Event], None] | None, beginning: Beginning) -> HistoryRecorder:
+        own_words = self._own_words if speaks_of_cell(self._order) else ""
+        recorder = HistoryRecorder(watch, own_words=own_words, earlier=self._earlier)
+        if beginning.why_none:
+            recorder.record(Note, code="not_copied", text=f"killed, and not copied: {beginning.why_none}")
+        return recorder
+
+    def _make_gatekeeper(self, copies_to: Path | None) -> Gatekeeper:
+        lent = self._surroundings
+        gatekeeper = Gatekeeper(
+            recorder=self._recorder,
+            store=self._store,
+            targets={address: lent.targets[name] for address, name in lent.by_address().items()},
+            strike=self._striker.strike,
+            strike_call=self._striker.strike_call,
+            hold=self._hold,
+        )
+        if self._copy is not None:
+            gatekeeper.told |= self._copy.told
+        if copies_to is not None:
+            gatekeeper.copier = self._copier(copies_to)
+        return gatekeeper
+
+    def _copier(self, directory: Path) -> Copier:
+        return Copier(
+            directory,
+            own_words=self._own_words,
+            work=self._surroundings.work,
+            scratch=self._surroundings.scratch,
+            recorder=self._recorder,
+            store=self._store,
+            limits=self._limits,
+            targets=self._surroundings.targets,
+            clock=self._clock,
+        )
 
     async def _prepare(self) -> None:
         if self._surroundings.outside is not None:
