@@ -70,6 +70,11 @@ class Life:
         """Whether the python injector came up in a process of this life."""
         return bool(self.injector_pids)
 
+    @property
+    def killed_without_main(self) -> bool:
+        """Whether a fault has killed processes that had outlived the main one, so that its status says nothing."""
+        return self.struck_dead and self.struck_without_main
+
     def announce_call(self, pid: int, call: int, operation: str) -> int:
         """Take note of a call that is about to be sent; return its occurrence."""
         self._calls[operation] += 1

@@ -172,7 +172,7 @@ class Lifetimes:
 
     async def live(self, life: Life) -> str:
         """Wait until the life is over, paused, finished as the user tells, or out of time; say which."""
-        exited = asyncio.ensure_future(life.process.exited.wait())
+        exited = asyncio.ensure_future(self._gone(life))
         paused = asyncio.ensure_future(life.paused.wait())
         beside = asyncio.ensure_future(self._beside(life))
         ends_s = asyncio.get_running_loop().time() + self._limits.life_s
@@ -181,13 +181,14 @@ class Lifetimes:
         through = False
         try:
             while True:
-                left_s = ends_s - asyncio.get_running_loop().time()
+                # A command that has sent its worker into the background is given the time that `_gone` gives it.
+                left_s = ends_s - asyncio.get_running_loop().time() if not life.process.exited.is_set() else poll_s
                 await asyncio.wait(
                     (exited, paused) if through else (exited, paused, beside),
                     timeout=max(0.0, min(left_s, poll_s)),
                     return_when=asyncio.FIRST_COMPLETED,
                 )
-                if paused.done():
+                if life.paused.is_set():
                     return "paused"
                 if exited.done():
                     return "exited"
@@ -244,12 +245,9 @@ class Lifetimes:
         if life.strike is not None:
             await life.strike
         left_alone = life.process.exit_code == 0 and not by_harness
-        if left_alone:
-            await self._tree_empty(life)
-            if life.strike is not None:  # it struck a process that had outlived the main one
-                await life.strike
-            left_alone, by_harness = not life.struck_dead, life.struck_dead
-        outlived = len([pid for pid in life.process.living() if pid != life.process.pid])
+        if left_alone and life.struck_dead:  # the strike was under way when the main process ended
+            left_alone, by_harness = False, True
+        outlived = len(self._beside_main(life))
         in_flight = self._in_flight(life)
         await life.process.kill()
         await life.process.output_drained()
@@ -259,8 +257,8 @@ class Lifetimes:
         self._recorder.record(
             IncarnationEnded,
             incarnation=life.incarnation,
-            exit_code=None if life.struck_without_main else life.process.exit_code,
-            signal=signal.SIGKILL if life.struck_without_main else life.process.signal,
+            exit_code=None if life.killed_without_main else life.process.exit_code,
+            signal=signal.SIGKILL if life.killed_without_main else life.process.signal,
             by_harness=by_harness,
             leftover_count=outlived or life.outlived,
             store_digest=self._store.digest(),
@@ -270,25 +268,34 @@ class Lifetimes:
             self._clock.move(life.blow.down_s)
         return left_alone and not outlived and not in_flight
 
-    async def _tree_empty(self, life: Life) -> None:
-        """Wait for processes that outlive a command which exited with status 0, within the life's time.
+    async def _gone(self, life: Life) -> None:
+        """Wait until the main process is gone, and with it what a command that ended well has left working.
 
-        Such a command has sent its worker into the background. What is still there in the end is named.
+        Such a command has sent its worker into the background: that is the life from then on, and faults strike it.
+        What is still there when its time is over is named.
         """
+        await life.process.exited.wait()
         loop = asyncio.get_running_loop()
-        ends_s, asks_s = loop.time() + self._limits.life_s, loop.time() + _POLL_S
-        while left := [pid for pid in life.process.living() if pid != life.process.pid]:
-            if life.process.in_doubt_text is not None:
-                return
-            if self._spec.finished_when and loop.time() > asks_s:
-                if await self._completion.user_says():
-                    return
-                asks_s = loop.time() + _POLL_S
+        ends_s = loop.time() + self._limits.life_s
+        await self._struck(life)
+        goes_on = not life.told_to_end and (life.process.exit_code == 0 or life.struck_without_main)
+        while goes_on and not life.paused.is_set() and (left := self._beside_main(life)):
             if loop.time() > ends_s:
                 life.overdue = True
                 self.left_running = containment.in_words(left)
                 return
             await asyncio.sleep(0.005)
+        await self._struck(life)  # it may have struck a process that had outlived the main one
+
+    @staticmethod
+    async def _struck(life: Life) -> None:
+        """Wait for a strike that is under way; whoever stops waiting does not stop it."""
+        if life.strike is not None:
+            await asyncio.shield(life.strike)
+
+    @staticmethod
+    def _beside_main(life: Life) -> list[int]:
+        return [pid for pid in life.process.living() if pid != life.process.pid]
 
     async def _drain(self, life: Life) -> None:
         """Let nothing of a dead life be worked on any more."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+import functools
+import signal
+from collections.abc import Callable, Collection, Coroutine
 
+from ackgap.execute import containment
 from ackgap.execute.life import Life
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.settling import settle
@@ -20,6 +23,7 @@ __all__ = ["Striker"]
 
 _AT_ONCE_S = 0.5
 """Real seconds of rest after which a process that was told to end has a handler for SIGTERM, or ignores it."""
+_LOOK_EVERY_S = 0.01
 
 
 class Striker:
@@ -59,27 +63,34 @@ class Striker:
             for service in self._targets:
                 service.finish_what_is_applied(life.incarnation)
             life.process.pause()
-            life.paused.set()
+            if life.process.living():
+                life.paused.set()
             return
         await self._kill(life)
 
     async def _tell_to_end(self, life: Life, *, grace_s: float) -> None:
-        """SIGTERM to the main process where it stands, and SIGKILL to all of it once the grace is over.
+        """SIGTERM to the life where it stands, and SIGKILL to all of it once the grace is over.
 
-        A worker without a handler dies where it stands. One with a handler is let go on, and may do in its grace
-        whatever it likes, its calls and durable writes too.
+        The main process gets it, as a deploy would send it. Where that has sent its worker into the background and is
+        gone, everything gets it that is left. A worker without a handler dies where it stands. One with a handler is
+        let go on, and may do in its grace whatever it likes, its calls and durable writes too.
         """
         life.told_to_end = True
         for service in self._targets:
             service.expect_leaving(life.incarnation)
+        over: Callable[[], Coroutine[object, object, bool]] = life.process.exited.wait
+        if life.process.exited.is_set():
+            over = functools.partial(_all_gone, life)
+            containment.signal_all(life.process.living(), signal.SIGTERM)
+        else:
+            life.process.tell_to_end()
         # One that dies of the signal is busy with that until it is gone, however long that takes on a busy machine.
-        life.process.tell_to_end()
-        await life.patience.awaits(life.process.exited.wait(), rest_s=min(grace_s, _AT_ONCE_S))
-        if not life.process.exited.is_set():
+        ended = await life.patience.awaits(over(), rest_s=min(grace_s, _AT_ONCE_S))
+        if not ended:
             life.thaw()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(life.process.exited.wait(), grace_s)
-        if not life.process.exited.is_set():
+                ended = await asyncio.wait_for(over(), grace_s)
+        if not ended:
             await self._kill(life)
 
     async def _kill(self, life: Life) -> None:
@@ -109,3 +120,10 @@ class Striker:
         if fault.manner.stale_s:
             for service in self._targets:
                 service.fall_behind(fault.manner.stale_s)
+
+
+async def _all_gone(life: Life) -> bool:
+    """Wait until nothing of a life is left; return True."""
+    while life.process.living():  # noqa: ASYNC110 - nobody tells us of the end of a process that is no child of ours
+        await asyncio.sleep(_LOOK_EVERY_S)
+    return True

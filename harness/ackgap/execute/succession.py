@@ -217,4 +217,4 @@ def _blows(lives: Sequence[Life]) -> list[Fault]:
 
 def _ended_by_fault(life: Life) -> bool:
     by_kill = life.struck.is_set() and life.process.signal == signal.SIGKILL
-    return by_kill or life.struck_without_main or life.told_to_end
+    return by_kill or life.killed_without_main or life.told_to_end
