@@ -60,6 +60,14 @@ def test_a_point_that_was_not_run_is_named_and_does_not_end_the_walk() -> None:
     assert (found.point, found.between, found.unknown) == (APPLIED, (RETURNED,), (RECEIVED,))
 
 
+def test_later_points_with_the_same_end_are_counted_up_to_the_first_that_ends_otherwise() -> None:
+    kinds = (GOOD, GOOD, BAD, BAD, GOOD, BAD)
+    cells = [cell(point, kind) for point, kind in zip(LIFE, kinds, strict=True)]
+    found = since(APPLIED, *reversed(cells))
+    assert (found.point, found.later) == (APPLIED, (f"{RETURNED}@default",))
+    assert since(RETURNED, *cells).later == ()
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -31,7 +31,7 @@ def words(run: Run, schedule: str) -> str:
 
 def test_a_late_point_of_the_gap_is_traced_back_to_the_effect(deeper: Path) -> None:
     assert words(read_run(deeper), "tickets.create#1:returned") == (
-        "Certain since tickets.create#1:applied: 2 cells end in the same way from there on. One point earlier, at "
+        "Certain since tickets.create#1:applied: 3 cells end in the same way from there on. One point earlier, at "
         "tickets.create#1:received, it ends otherwise."
     )
 
@@ -96,7 +96,7 @@ def test_a_terminal_shows_branches_signs_bounds_and_certainty(deeper: Path) -> N
     text = " ".join(" ".join(lines).split())
     assert "16 followed by another during the recovery" in text
     assert "71 ran, 2 equal one that ran, 4 cannot happen, 1 was not reached" in text
-    assert "Certain since tickets.create#1:applied: 2 cells end in the same way from there on." in text
+    assert "Certain since tickets.create#1:applied: 3 cells end in the same way from there on." in text
     (race,) = (line for line in lines if "unsettled, 20 runs" in line)
     assert race.split()[-2:] == ["×2~", "✓~"]
     assert [line for line in lines if line.startswith("~ raced and repeated")]

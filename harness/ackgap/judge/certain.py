@@ -10,7 +10,7 @@ Nothing is run here. A point whose cell was not run ends nothing: it is named, a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -34,6 +34,7 @@ class Certainty:
         life: Whose point it is; 0 where the undisturbed run ends so already.
         point: The earliest point at which a fault leads to the same end; empty where it needs none.
         cells: By which cells that is shown, the latest first.
+        later: Cells of the points behind the last fault's in the same life, as far as they end in the same way too.
         between: Points among them at which nothing was run.
         unknown: Points right before it at which nothing was run: it may have been certain earlier.
         otherwise: The next cell before all of these, which ended otherwise; empty where there is none.
@@ -42,6 +43,7 @@ class Certainty:
     life: int
     point: str
     cells: tuple[str, ...]
+    later: tuple[str, ...] = ()
     between: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     otherwise: str = ""
@@ -72,6 +74,7 @@ class Ends:
         self._before = before
         self._cells: dict[str, CellResult] = {}
         self._at: defaultdict[_Group, dict[str, CellResult]] = defaultdict(dict)
+        self._in_order: dict[_Group, list[CellResult]] = {}
         for result in results:
             self._cells[result.cell] = result
             if result.schedule.faults:
@@ -82,7 +85,8 @@ class Ends:
         if result.verdict.kind.colour is not Colour.RED or result.rate is not None or not result.schedule.faults:
             return None
         last = result.schedule.faults[-1]
-        found = Certainty(life=last.incarnation, point=str(last.point), cells=(result.cell,))
+        later = tuple(self._later(result))
+        found = Certainty(life=last.incarnation, point=str(last.point), cells=(result.cell,), later=later)
         siblings = self._at[_group(result)]
         skipped: list[str] = []
         for point in reversed(self._before(result)):
@@ -97,6 +101,18 @@ class Ends:
             else:
                 return replace(found, unknown=tuple(skipped), otherwise=other.cell)
         return self._earlier_life(result, replace(found, unknown=tuple(skipped)))
+
+    def _later(self, result: CellResult) -> Iterator[str]:
+        """Yield the cells of later points of the same life, up to the first that ends otherwise."""
+        group = _group(result)
+        if group not in self._in_order:
+            self._in_order[group] = sorted(self._at[group].values(), key=lambda each: len(self._before(each)))
+        point = str(result.schedule.faults[-1].point)
+        for other in self._in_order[group]:
+            if point in self._before(other):
+                if _end(other) != _end(result):
+                    return
+                yield other.cell
 
     def _earlier_life(self, result: CellResult, found: Certainty) -> Certainty:
         """Go on before the life of the last fault, if the end is the same without that fault."""

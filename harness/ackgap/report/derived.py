@@ -74,9 +74,13 @@ def certain_words(certainty: Certainty, result: CellResult) -> str:
         said = "Certain from the beginning: the undisturbed run ends in the same way."
     elif certainty.at_the_fault:
         said = f"Certain since {_at(certainty, result)}, where the last fault strikes."
+    elif certainty.life == result.schedule.faults[-1].incarnation:
+        count = len(certainty.cells) + len(certainty.later)
+        said = f"Certain since {_at(certainty, result)}: {count} cells end in the same way from there on."
     else:
         said = (
-            f"Certain since {_at(certainty, result)}: {len(certainty.cells)} cells end in the same way from there on."
+            f"Certain since {_at(certainty, result)}: {len(certainty.cells)} cells end in the same way on the way back "
+            "to there."
         )
     if certainty.otherwise and certainty.unknown:
         said += f" At {_place(certainty.otherwise)} it ends otherwise; not run between: {_listed(certainty.unknown)}."
