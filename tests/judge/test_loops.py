@@ -71,6 +71,17 @@ LOOP = "GAVE_UP(crash_loop)"
             "1> [intent] KILL | 2> [a] tickets.find(1) EXIT(1) 3> [a] tickets.find(2) EXIT(1)",
         ),
         ("stuck_crash_loop", TICKET, "1> [intent] KILL | 2> [attempts] EXIT(1) 3> [attempts] EXIT(1)"),
+        # The undisturbed run writes it once in all, so it is nothing that gets further step by step.
+        (
+            "poison",
+            "[attempts] [intent] tickets.create",
+            "1> [attempts] [intent] KILL | 2> [attempts] EXIT(1) 3> [attempts] EXIT(1)",
+        ),
+        (
+            "stuck_crash_loop",
+            "[item] [item] tickets.create",
+            "1> [item] KILL | 2> [item] EXIT(1) 3> [item] EXIT(1) 4> [item] EXIT(1)",
+        ),
         # One item a life.
         (
             "slow_recovery",
@@ -153,3 +164,38 @@ def test_a_life_that_is_cut_off_was_slow_only_if_it_was_still_getting_further(co
     verdict = judge(History(events=tuple(events)), expect("[a] [b] [c] [d] tickets.create"), run.schedule)
     assert code in codes(verdict)
     assert len([each for each in codes(verdict) if each.startswith(("stuck", "slow"))]) == 1
+
+
+def _printing(history: str, *words: str) -> History:
+    """Return a history whose lives print these words before they end, one after the other."""
+    events = h(f"{history} {LOOP}").history.events
+    printed = iter(words)
+    return History(
+        events=tuple(
+            replace(event, output_tail=next(printed)) if isinstance(event, IncarnationEnded) else event
+            for event in events
+        )
+    )
+
+
+COUNTED = "1> [row] KILL | 2> [row] EXIT(1) 3> [row] EXIT(1) 4> [row] EXIT(1)"
+TWO_ROWS = "1> [row] KILL | 2> [row] [row] EXIT(1) 3> [row] [row] EXIT(1) 4> [row] [row] EXIT(1)"
+
+
+@pytest.mark.parametrize(
+    ("code", "history", "words"),
+    [
+        ("poison", COUNTED, ("", "bad work", "bad work", "bad work")),
+        ("stuck_crash_loop", COUNTED, ("", "died at 1", "died at 2", "died at 3")),
+        ("stuck_crash_loop", COUNTED, ("", "at 1\nbad work", "at 2\nbad work", "at 3\nbad work")),
+        ("stuck_crash_loop", COUNTED, ("", "", "", "")),
+        ("stuck_crash_loop", TWO_ROWS, ("", "bad work", "bad work", "bad work")),
+        ("stuck_crash_loop", "1> [row] KILL | 2> [row] EXIT(1) 3> [row] EXIT(1)", ("", "bad work", "bad work")),
+    ],
+)
+def test_one_write_that_every_life_makes_counts_attempts_if_all_of_them_say_the_same(
+    code: str, history: str, words: tuple[str, ...]
+) -> None:
+    run = h(f"{history} {LOOP}")
+    verdict = judge(_printing(history, *words), expect("[row] [row] [row] tickets.create"), run.schedule)
+    assert codes(verdict) == [code]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ackgap.judge.case import Case
-from ackgap.model.boundary import Phase
+from ackgap.model.boundary import CrashPoint, Phase
 from ackgap.model.event import AttemptAnswered, AttemptReceived, BoundaryReached, IncarnationEnded
 from ackgap.model.event import IncarnationStarted as Started
 from ackgap.model.identity import identity_of
@@ -20,6 +20,8 @@ from ackgap.model.identity import identity_of
 __all__ = ["Loop", "loop_of"]
 
 _LEAST_LIVES = 2
+_LEAST_LIVES_THAT_COUNT = 3
+"""Lives after which one and the same write, made by each of them, is taken for a count of attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class _Life:
         added_s: When it added something, in real seconds since the cell began.
         calls: Operation and digest of each request, in order.
         records: Durable writes that it made.
+        changes: How many of them left the store other than it was before.
         kept_store: The durable store is as it was when the life began; False where nothing is known of it.
         out_of_order: The last answer that it heard was an error of the service's own, or that there is too much to do.
         lasted_s: Real seconds from its start to its end.
@@ -61,6 +64,7 @@ class _Life:
     added_s: tuple[float, ...]
     calls: tuple[tuple[str, str], ...]
     records: frozenset[tuple[str, int]]
+    changes: int
     kept_store: bool
     out_of_order: bool
     lasted_s: float
@@ -75,7 +79,7 @@ def loop_of(case: Case, reason: str) -> Loop | None:
     """
     if reason == "crash_loop":
         lives = _ended_by_themselves(case)
-        return _poison(lives) or _slow(lives)
+        return _poison(case, lives) or _slow(lives)
     if reason == "waiting":
         return _cut_off(case)
     return None
@@ -91,7 +95,7 @@ def _ended_by_themselves(case: Case) -> list[_Life]:
     return found[::-1]
 
 
-def _poison(lives: Sequence[_Life]) -> Loop | None:
+def _poison(case: Case, lives: Sequence[_Life]) -> Loop | None:
     touched = [life for life in lives if life.place[0]]
     if len(touched) < _LEAST_LIVES:
         return None
@@ -100,13 +104,20 @@ def _poison(lives: Sequence[_Life]) -> Loop | None:
     # A service that is out of order kills every worker, whatever the work is.
     if not same or any(life.out_of_order for life in touched):
         return None
-    if any(life.added_s or not _only_repeats(life, before) for before, life in itertools.pairwise(touched)):
+    pairs = list(itertools.pairwise(touched))
+    if any(life.added_s for _, life in pairs):
+        return None
+    if all(_only_repeats(life, before) for before, life in pairs):
+        left = "none of them recorded anything more"
+    elif _only_count(case, touched):
+        left = "each of them wrote only what the one before it had written, such as a count of attempts"
+    else:
         return None
     return Loop(
         code="poison",
         lives=tuple(life.number for life in touched),
-        summary=f"{len(touched)} lives died the same way after {touched[-1].place_text}, and none of them recorded "
-        f"anything more: the work kills whatever touches it{_last_words(touched[-1])}",
+        summary=f"{len(touched)} lives died the same way after {touched[-1].place_text}, and {left}: the work kills "
+        f"whatever touches it{_last_words(touched[-1])}",
     )
 
 
@@ -115,6 +126,30 @@ def _only_repeats(life: _Life, before: _Life) -> bool:
     if life.kept_store:
         return True
     return bool(life.calls) and life.calls == before.calls and life.records <= before.records
+
+
+def _only_count(case: Case, lives: Sequence[_Life]) -> bool:
+    """Whether what lives wrote that asked for nothing is no sign that one of them got further than another.
+
+    Each wrote the same, and died with the same last words. Either it is nothing that an undisturbed run writes
+    step by step, since that writes it once in all; or it is one single write, and they printed the same to the letter.
+    """
+    first = lives[0]
+    if any(life.calls or life.records != first.records or _last_line(life) != _last_line(first) for life in lives):
+        return False
+    once = {point.name for point in _written(case) if point.occurrence == 1}
+    again = {point.name for point in _written(case) if point.occurrence > 1}
+    if first.records and all(name in once - again for name, _ in first.records):
+        return True
+    printed = {life.end.output_tail.strip() for life in lives}
+    alike = len(printed) == 1 and printed != {""} and all(life.changes == 1 for life in lives)
+    return alike and len(lives) >= _LEAST_LIVES_THAT_COUNT
+
+
+def _written(case: Case) -> list[CrashPoint]:
+    """Return the durable writes that landed in the undisturbed run."""
+    points = map(CrashPoint.parse, case.expectation.points)
+    return [point for point in points if point.phase is Phase.COMMITTED]
 
 
 def _slow(lives: Sequence[_Life]) -> Loop | None:
@@ -163,10 +198,18 @@ def _life(case: Case, end: IncarnationEnded) -> _Life:
         added_s=tuple(sorted((*_new_points(case, number), *_new_actions(case, number)))),
         calls=tuple((attempt.operation, attempt.payload_digest) for attempt in attempts),
         records=frozenset((event.name, event.occurrence) for event in passages if event.phase is Phase.COMMITTED),
+        changes=_changes(start, passages),
         kept_store=start is not None and start.store_digest == end.store_digest != "",
         out_of_order=answer is not None and (answer.status >= 500 or answer.status == 429),
         lasted_s=end.at_s - (start.at_s if start is not None else 0.0),
     )
+
+
+def _changes(start: Started | None, passages: Sequence[BoundaryReached]) -> int:
+    """Return how many durable writes of a life left its store other than the one before had."""
+    landed = [event.store_digest for event in passages if event.phase is Phase.COMMITTED]
+    before = "" if start is None else start.store_digest
+    return sum(one != other for one, other in itertools.pairwise((before, *landed)))
 
 
 def _place(case: Case, number: int) -> tuple[tuple[str, str], str]:
@@ -209,6 +252,11 @@ def _new_actions(case: Case, number: int) -> list[float]:
     return times
 
 
-def _last_words(life: _Life) -> str:
+def _last_line(life: _Life) -> str:
     lines = life.end.output_tail.strip().splitlines()
-    return f"; life {life.number} last printed: {lines[-1].strip()[:300]}" if lines else ""
+    return lines[-1].strip() if lines else ""
+
+
+def _last_words(life: _Life) -> str:
+    line = _last_line(life)
+    return f"; life {life.number} last printed: {line[:300]}" if line else ""
