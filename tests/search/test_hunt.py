@@ -11,6 +11,7 @@ from ackgap.errors import HarnessFailed
 from ackgap.model.boundary import BoundaryKind, CrashPoint
 from ackgap.model.event import BoundaryReached, Injector
 from ackgap.model.history import History
+from ackgap.model.manner import Manner
 from ackgap.model.schedule import UNDISTURBED, Schedule
 from ackgap.model.verdict import VerdictKind
 from ackgap.search.hunt import Effort, hunt
@@ -40,7 +41,8 @@ def test_of_ten_faults_the_two_that_matter_come_out(seed):
         "kill@desk.close#1:applied",
     }
     assert len(faults) == 2
-    assert len(worker.ran) == len(set(worker.ran))
+    again = [schedule for schedule in set(worker.ran) if worker.ran.count(schedule) > 1]
+    assert again == [found.smallest.schedule]
 
 
 EFFORT = Effort(examples=500, shrinks=300, max_faults=4, options={"kinds": ("kill", "lose"), "downs_s": (0.0, 3600.0)})
@@ -71,8 +73,80 @@ def test_it_says_what_of_the_smallest_schedule_matters():
     assert parts["phase"].matters is False
     assert [other for other, _ in parts["phase"].tried] == ["received", "applied", "returned"]
     assert parts["boundary"].matters is True
-    assert parts["kind"].matters is True
+    assert parts["kind"].matters is False
+    assert parts["kind"].tried == (("pause,down=3d", DUPLICATE),)
     assert "fault" not in parts
+
+
+def test_a_kind_that_takes_no_such_option_says_nothing_about_the_kind():
+    """A lost answer takes no `down`: without it two things would be others at once."""
+
+    def judge(schedule: Schedule) -> VerdictKind:
+        return DUPLICATE if any(fault.down_s >= 86400 for fault in schedule.faults) else OK
+
+    options = {"kinds": ("kill", "lose", "twice", "fail"), "more": (Manner(down_s=259_200.0),)}
+    for points in (POINTS[2:3], POINTS):
+        worker = FakeWorker(judge)
+        found = hunt(worker, points, replace(EFFORT, options=options))
+        assert found.smallest is not None
+        assert found.smallest.schedule.label == f"kill@{points[0]},down=3d"
+        parts = {part.what: part for part in found.parts}
+        assert parts["down"].matters is True
+        assert "kind" not in parts
+
+
+def late_after_the_call(schedule: Schedule) -> VerdictKind:
+    """Red three days after the ticket is there, whoever knows of it."""
+    there = ("tickets.create#1:applied", "tickets.create#1:returned")
+    return DUPLICATE if any(f.down_s >= 86400 and str(f.point) in there for f in schedule.faults) else OK
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_schedule_that_ran_and_did_the_same_is_smaller_than_the_result(seed):
+    """Other points have other faults to choose from, so that Hypothesis does not come to the same one earlier."""
+    options = {"more": (Manner(down_s=259_200.0),)}
+    worker = FakeWorker(late_after_the_call)
+    found = hunt(worker, POINTS, replace(EFFORT, seed=seed, options=options))
+    assert found.smallest is not None
+    assert found.shrunk
+    assert found.smallest.schedule.label == "kill@tickets.create#1:applied,down=3d"
+
+
+def test_where_a_part_turns_out_to_do_the_same_earlier_that_is_the_result_and_it_goes_on_from_there():
+    """No effort is left for shrinking, so it is found only while the parts are told apart."""
+    effort = Effort(examples=2, shrinks=1, max_faults=1, options={"kinds": (), "more": (Manner(down_s=259_200.0),)})
+    label, found = "", None
+    for seed in range(50):  # until the later of the two red ones is drawn
+        found = hunt(FakeWorker(late_after_the_call), POINTS[:4], replace(effort, seed=seed))
+        label = "" if found.found is None else found.found.schedule.label
+        if label == "kill@tickets.create#1:returned,down=3d":
+            break
+    assert label == "kill@tickets.create#1:returned,down=3d"
+    assert found is not None
+    assert found.smallest is not None
+    assert found.smallest.schedule.label == "kill@tickets.create#1:applied,down=3d"
+    assert ("returned", DUPLICATE) in next(part.tried for part in found.parts if part.what == "phase")
+    assert not found.shrunk
+
+
+def test_what_does_not_come_out_each_time_is_said_and_nothing_of_its_parts():
+    runs = iter([DUPLICATE, OK, DUPLICATE, VerdictKind.INCONCLUSIVE])
+    found = hunt(FakeWorker(planted), CALLS, EFFORT, again=FakeWorker(lambda schedule: next(runs)))
+    assert found.smallest is not None
+    assert not found.steady
+    assert (found.came_out, len(found.again)) == (3, 4)
+    assert found.parts == ()
+
+
+def test_what_comes_out_each_time_was_run_again_without_counting_as_another_schedule():
+    again = FakeWorker(planted)
+    worker = FakeWorker(planted)
+    found = hunt(worker, CALLS, EFFORT, again=again)
+    assert found.smallest is not None
+    assert found.steady
+    assert again.ran == [found.smallest.schedule] * EFFORT.repeats
+    assert found.ran == len(set(worker.ran)) - 1 == len(worker.ran) - 1
+    assert found.parts
 
 
 def test_a_fault_that_can_be_left_out_is_left_out():

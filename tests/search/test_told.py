@@ -40,3 +40,20 @@ def test_nothing_found_is_no_proof_and_is_not_told_as_one():
     said = hunt_sentence(Variant(), found, effort)
     assert "nothing red in 20 different schedules" in said
     assert said.endswith("A sample, no proof.")
+
+
+def test_how_often_it_came_out_is_said_and_a_coin_matters_for_no_part():
+    effort = Effort(seed=3, examples=400, options={"kinds": ("kill", "lose")})
+    runs = iter([VerdictKind.OK, VerdictKind.DUPLICATE, VerdictKind.OK, VerdictKind.OK])
+    coin = hunt(FakeWorker(two_needed), POINTS, effort, again=FakeWorker(lambda _: next(runs)))
+    for said in (
+        "\n".join(hunt_lines(Variant(), coin, effort, "ackgap replay out")),
+        hunt_sentence(Variant(), coin, effort),
+    ):
+        assert "It came out in 2 of 5 runs" in said
+        assert "nothing is said of which parts matter" in said
+        assert "told its parts apart" not in said
+        assert "needed  " not in said
+    assert list(part_notes(coin)) == []
+    sure = hunt(FakeWorker(two_needed), POINTS, effort)
+    assert "It came out in each of 5 runs." in hunt_sentence(Variant(), sure, effort)

@@ -27,8 +27,8 @@ from ackgap.report.write import HTML_FILE
 from ackgap.scenario.discover import find_scenario
 from ackgap.scenario.scenario import Scenario
 from ackgap.search.drawing import DEFAULT_KINDS, MannerOptions
-from ackgap.search.hunt import Effort, Hunt, Runner, hunt
-from ackgap.search.session import SearchSession
+from ackgap.search.hunt import Effort, Hunt, hunt
+from ackgap.search.session import Cells, SearchSession
 from ackgap.search.told import hunt_lines, hunt_sentence, part_notes
 from ackgap.source import Source
 
@@ -67,7 +67,7 @@ def search(options: argparse.Namespace) -> int:
         with _hypothesis_nowhere(), progress, session.opened() as variants:
             for variant in variants:
                 with session.cells(variant) as cells:
-                    hunts[variant] = _hunted(cells.run, cells.expectation.points, effort)
+                    hunts[variant] = _hunted(cells, effort)
                 session.noted(hunt_sentence(variant, hunts[variant], effort))
                 for text in part_notes(hunts[variant]):
                     session.keep(text)
@@ -83,9 +83,9 @@ def search(options: argparse.Namespace) -> int:
     return _status(hunts.values()) or (HarnessFailed.exit_status if session.unwritten else 0)
 
 
-def _hunted(run: Runner, points: Sequence[str], effort: Effort) -> Hunt:
+def _hunted(cells: Cells, effort: Effort) -> Hunt:
     try:
-        return hunt(run, points, effort)
+        return hunt(cells.run, cells.expectation.points, effort, again=cells.again)
     except ValueError as error:
         raise UsageInvalid(
             str(error), where="--kinds or --fault", next_step="name a fault that can strike; `kill` always can"

@@ -60,6 +60,11 @@ class FaultKind(StrEnum):
         """Phases at which it can strike."""
         return _PHASES.get(self, tuple(Phase))
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options that it takes, as the text form has them."""
+        return _OPTIONS.get(self, ())
+
 
 _PHASES = {
     FaultKind.HOLD: (Phase.COMMITTING,),
@@ -226,7 +231,7 @@ class Manner:
 
 def _known_option(kind: FaultKind, option: str) -> tuple[str, str]:
     name, _, value = option.partition("=")
-    known = _OPTIONS.get(kind, ())
+    known = kind.options
     if name not in known:
         takes = f"takes {', '.join(known)}" if known else "takes no option"
         example = ", such as down=72h" if "down" in known else ""

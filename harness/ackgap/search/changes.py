@@ -9,9 +9,20 @@ from typing import Any
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.manner import FaultKind, Manner
 from ackgap.model.schedule import Fault, Schedule
-from ackgap.search.drawing import ordered
+from ackgap.search.drawing import ordered, plainness
 
-__all__ = ["Change", "faults_left_out", "options_left_out", "other_values"]
+__all__ = [
+    "Change",
+    "Size",
+    "earlier_points",
+    "faults_left_out",
+    "options_left_out",
+    "other_values",
+    "plainer_kinds",
+    "size_of",
+]
+
+Size = tuple[int, tuple[tuple[int, tuple[int, bool], int], ...]]
 
 _OPTIONS: Mapping[str, Any] = {
     "down_s": 0.0,
@@ -22,7 +33,7 @@ _OPTIONS: Mapping[str, Any] = {
     "release": "",
     "unsettled": 0,
 }
-"""Options of a manner as they are where nothing is said."""
+"""Options that go with a fault, as they are where nothing is said. What a kind always has is not among them."""
 _DURATIONS_S = (3600.0, 30 * 86400.0, 86400.0)
 """Of virtual time: short and long against what services remember."""
 _STATUSES = (500, 429)
@@ -72,15 +83,59 @@ def options_left_out(schedule: Schedule) -> Iterator[Change]:
                 yield from _with_manner(schedule, place, name, "left out", values)
 
 
+def earlier_points(schedule: Schedule, points: Sequence[CrashPoint]) -> Iterator[Schedule]:
+    """Yield the schedule with one of its faults at an earlier point, and all else as it is.
+
+    Args:
+        schedule: What is changed.
+        points: Those of later lives, in which those of the first life come first.
+    """
+    order = {point: number for number, point in enumerate(points)}
+    for place, fault in enumerate(schedule.faults):
+        # A point that is not known is drawn nowhere; the schedule is not of this search.
+        for point in points[: order.get(fault.point, 0)]:
+            if fault.manner.strikes_at(point) and str(point.boundary) != fault.manner.until:
+                changed = _put(schedule, place, replace(fault, point=point))
+                if changed is not None:
+                    yield changed
+
+
+def plainer_kinds(schedule: Schedule, manners: Sequence[Manner]) -> Iterator[Schedule]:
+    """Yield the schedule with a kill in place of another kind of fault, its options as they are."""
+    for place, fault in enumerate(schedule.faults):
+        for manner in _of_other_kinds(fault, manners):
+            changed = _put(schedule, place, replace(fault, manner=manner)) if manner.kind is FaultKind.KILL else None
+            if changed is not None:
+                yield changed
+
+
+def size_of(schedule: Schedule, points: Sequence[CrashPoint]) -> Size:
+    """Return what schedules are ordered by, the smallest first, as they shrink: see the module `drawing`.
+
+    Args:
+        schedule: Any.
+        points: Those of later lives, in which those of the first life come first.
+    """
+    order = {point: number for number, point in enumerate(points)}
+    sizes = sorted(
+        (fault.incarnation, fault.kind.strikes_worker, order.get(fault.point, len(order)), plainness(fault.manner))
+        for fault in schedule.faults
+    )
+    return len(sizes), tuple((place, plain, life) for life, _, place, plain in sizes)
+
+
 def other_values(
     schedule: Schedule, points: Mapping[int, Sequence[CrashPoint]], manners: Sequence[Manner]
 ) -> Iterator[Change]:
     """Yield the schedule with other values of each option, other kinds of fault, and other places nearby.
 
+    One part alone is another, so that what comes of it can be said of that part. Another kind of fault has the options
+    of the one that is there; where it does not take them, it is not tried.
+
     Args:
         schedule: What is changed.
         points: Those of the first life, and those of later ones.
-        manners: Plain ones first; the first of each kind is tried.
+        manners: Plain ones first; what a kind always has, such as a status, is that of its first one.
     """
     for place, fault in enumerate(schedule.faults):
         yield from _other_options(schedule, place)
@@ -136,10 +191,17 @@ def _written(manner: Manner, option: str) -> str:
 
 
 def _of_other_kinds(fault: Fault, manners: Sequence[Manner]) -> Iterator[Manner]:
+    """Yield a manner of each other kind that can be done there and takes all options that go with the fault."""
+    going: dict[str, Any] = {name: getattr(fault.manner, name) for name in _OPTIONS}
+    named = {name.removesuffix("_s") for name, nothing in _OPTIONS.items() if going[name] != nothing}
     seen: set[FaultKind] = {fault.kind}
-    for manner in manners:
-        if manner.kind not in seen and manner.strikes_at(fault.point):
-            seen.add(manner.kind)
+    for known in manners:
+        if known.kind in seen or not named <= set(known.kind.options):
+            continue
+        seen.add(known.kind)
+        # Only a kill takes `without`, so it goes with none of the others, and neither does how long that lasts.
+        manner = replace(known, **going, for_s=0.0 if known.without else known.for_s)
+        if manner.strikes_at(fault.point) and manner.until != str(fault.point.boundary):
             yield manner
 
 

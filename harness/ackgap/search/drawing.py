@@ -89,7 +89,7 @@ def every_manner(**options: Unpack[MannerOptions]) -> tuple[Manner, ...]:
     if not found:
         raise ValueError("there is nothing to draw: no kind of fault is left")
     # Sorting is stable: within the same number of options, the order in which things were given.
-    return tuple(sorted(dict.fromkeys(found), key=_plainness))
+    return tuple(sorted(dict.fromkeys(found), key=plainness))
 
 
 def _of_kind(kind: FaultKind, options: MannerOptions) -> list[Manner]:
@@ -121,7 +121,7 @@ def _of_kind(kind: FaultKind, options: MannerOptions) -> list[Manner]:
     return found
 
 
-def _plainness(manner: Manner) -> tuple[int, bool]:
+def plainness(manner: Manner) -> tuple[int, bool]:
     """Return how many options go with a manner beyond what its kind always has, and whether it is no kill."""
     extra = (manner.down_s, manner.stale_s, manner.without, manner.release, manner.unsettled)
     return (sum(map(bool, extra)) + (manner.lives != 1) + (manner.heirs != 1), manner.kind is not FaultKind.KILL)

@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from ackgap.model import boundary
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.history import History
+from ackgap.model.manner import Manner
 from ackgap.model.matrix import CellResult
 from ackgap.model.schedule import UNDISTURBED, Schedule
 from ackgap.model.verdict import Colour, VerdictKind
-from ackgap.search.changes import faults_left_out, options_left_out
+from ackgap.search.changes import earlier_points, faults_left_out, options_left_out, plainer_kinds, size_of
 from ackgap.search.drawing import MannerOptions, every_manner, schedules
 from ackgap.search.parts import Part, parts_of
 
@@ -47,6 +48,7 @@ class Effort:
         examples: At most so many different schedules are drawn and run until one is red.
         shrinks: At most so many more are run to find a smaller one.
         variations: At most so many more, to see which parts do not matter.
+        repeats: Times that what was found is run once more, to see whether it comes out each time.
         max_faults: Of one schedule.
         options: What may be done at a point.
     """
@@ -55,6 +57,7 @@ class Effort:
     examples: int = 100
     shrinks: int = 100
     variations: int = 30
+    repeats: int = 4
     max_faults: int = 3
     options: MannerOptions = field(default_factory=MannerOptions)
 
@@ -67,9 +70,11 @@ class Hunt:
         found: The first red result, None where nothing red was drawn.
         smallest: The result of the smallest schedule with that verdict.
         shrunk: It is as small as shrinking makes it, and no fault of it can be left out; the effort was enough.
-        parts: What was tried to tell its parts apart.
+        again: Verdicts of the smallest schedule when it was run once more.
+        parts: What was tried to tell its parts apart; nothing where the smallest does not come out each time, since
+            then a single run of another schedule tells nothing.
         drawn: Different schedules that were run until then, the undisturbed run not counted.
-        ran: All that were run, those of shrinking included, the undisturbed run not counted.
+        ran: All different ones that were run, those of shrinking included, the undisturbed run not counted.
         proved_nothing: Of those, the inconclusive ones: mostly a life that did not come to a point.
         exhausted: The draws brought nothing new any more.
         other_reds: Other red verdicts that were seen on the way, with the first schedule of each.
@@ -78,6 +83,7 @@ class Hunt:
     found: CellResult | None = None
     smallest: CellResult | None = None
     shrunk: bool = False
+    again: tuple[VerdictKind, ...] = ()
     parts: tuple[Part, ...] = ()
     drawn: int = 0
     ran: int = 0
@@ -85,21 +91,32 @@ class Hunt:
     exhausted: bool = False
     other_reds: tuple[CellResult, ...] = ()
 
+    @property
+    def came_out(self) -> int:
+        """In how many runs of the smallest schedule its verdict came out."""
+        return 0 if self.smallest is None else 1 + self.again.count(self.smallest.verdict.kind)
 
-def hunt(run: Runner, points: Sequence[str], effort: Effort) -> Hunt:
+    @property
+    def steady(self) -> bool:
+        """Whether it came out in each of them."""
+        return self.smallest is not None and self.came_out == 1 + len(self.again)
+
+
+def hunt(run: Runner, points: Sequence[str], effort: Effort, *, again: Runner | None = None) -> Hunt:
     """Draw schedules, run them, and shrink the first that is red.
 
     Args:
         run: Runs a schedule; each one once.
         points: Crash points of the undisturbed run, in its order.
         effort: How far to go.
+        again: Runs one that has been run already; `run` where it is None.
 
     Raises:
         ValueError: None of the manners can be done at any of the points.
         Exception: Whatever `run` raises, at once.
     """
     try:
-        return _Hunter(run, points, effort).hunt()
+        return _Hunter(run, again or run, points, effort).hunt()
     except _Trouble as trouble:
         cause = trouble.__cause__
         assert cause is not None
@@ -117,13 +134,15 @@ class _Trouble(BaseException):
 class _Hunter:
     """One hunt; see `hunt` for the arguments."""
 
-    def __init__(self, run: Runner, points: Sequence[str], effort: Effort) -> None:
+    def __init__(self, run: Runner, again: Runner, points: Sequence[str], effort: Effort) -> None:
         self._run_it = run
+        self._run_again = again
         self._points = tuple(CrashPoint.parse(point) for point in points)
         self._effort = effort
         self._results: dict[Schedule, CellResult] = {}
         self._later = dict.fromkeys(self._points)
         self._left = 0
+        self._shrinks_left = 0
         self._drawn = 0
         self._found: CellResult | None = None
         self._latest = UNDISTURBED
@@ -185,12 +204,7 @@ class _Hunter:
         while before != self._count and time.monotonic() - began_s > _LONG_S:
             before = self._count
             self._explore(number, menu)
-        smallest = self._results[self._reduced(self._latest, found.verdict.kind)]
-        shrunk = self._left > 0
-        self._left = self._effort.variations
-        parts = parts_of(
-            smallest, {1: self._points, 2: tuple(self._later)}, every_manner(**self._effort.options), self._look
-        )
+        smallest, again, parts = self._told_apart(found.verdict.kind)
         others: dict[VerdictKind, CellResult] = {}
         for result in self._results.values():
             if result.verdict.kind.colour is Colour.RED and result.verdict.kind is not found.verdict.kind:
@@ -198,7 +212,8 @@ class _Hunter:
         return Hunt(
             found=found,
             smallest=smallest,
-            shrunk=shrunk,
+            shrunk=self._shrinks_left > 0,
+            again=again,
             parts=parts,
             drawn=self._drawn,
             ran=self._count,
@@ -206,14 +221,55 @@ class _Hunter:
             other_reds=tuple(others.values()),
         )
 
-    def _reduced(self, schedule: Schedule, kind: VerdictKind) -> Schedule:
-        """Return the schedule after no fault and no option of it can be left out; Hypothesis promises no such thing."""
-        smaller: Schedule | None = schedule
-        while smaller is not None:
+    def _told_apart(self, kind: VerdictKind) -> tuple[CellResult, tuple[VerdictKind, ...], tuple[Part, ...]]:
+        """Return the smallest result, its verdicts when it was run again, and what of it matters.
+
+        A change that was made to tell a part may turn out to be a smaller schedule with the same verdict. Then that is
+        the result, and all begins anew from there, with what is left of the effort.
+        """
+        manners = every_manner(**self._effort.options)
+        schedule = self._latest
+        variations, self._shrinks_left = self._effort.variations, self._left
+        while True:
+            self._left = self._shrinks_left
+            schedule = self._reduced(schedule, kind, manners)
+            self._shrinks_left, self._left = self._left, variations
+            smallest = self._results[schedule]
+            again = tuple(self._once_more(schedule) for _ in range(self._effort.repeats))
+            if any(other is not kind for other in again):
+                return smallest, again, ()
+            parts = parts_of(smallest, {1: self._points, 2: tuple(self._later)}, manners, self._look)
+            variations = self._left
+            smaller = self._smallest_known(schedule, kind)
+            if smaller == schedule:
+                return smallest, again, parts
             schedule = smaller
-            changes = chain(faults_left_out(schedule), options_left_out(schedule))
-            smaller = next((each.schedule for each in changes if self._comes_to(each.schedule, kind)), None)
-        return schedule
+
+    def _reduced(self, schedule: Schedule, kind: VerdictKind, manners: Sequence[Manner]) -> Schedule:
+        """Return the schedule after nothing small makes it smaller; Hypothesis promises no such thing.
+
+        No fault and no option of it can be left out, no fault can be at an earlier point with all else as it is, and
+        none can be a kill that is not.
+        """
+        while True:
+            points = tuple(self._later)
+            size = size_of(schedule, points)
+            changes = chain(
+                (change.schedule for change in chain(faults_left_out(schedule), options_left_out(schedule))),
+                earlier_points(schedule, points),
+                plainer_kinds(schedule, manners),
+            )
+            those = (each for each in changes if size_of(each, points) < size and self._comes_to(each, kind))
+            smaller = self._smallest_known(next(those, schedule), kind)
+            if smaller == schedule:
+                return schedule
+            schedule = smaller
+
+    def _smallest_known(self, schedule: Schedule, kind: VerdictKind) -> Schedule:
+        """Return the smallest schedule of all that came to a verdict; this one where none is smaller."""
+        same = (known for known, result in self._results.items() if result.verdict.kind is kind)
+        points = tuple(self._later)
+        return min((schedule, *same), key=lambda each: size_of(each, points))
 
     def _comes_to(self, schedule: Schedule, kind: VerdictKind) -> bool:
         result = self._look(schedule)
@@ -236,6 +292,12 @@ class _Hunter:
             return known
         self._left -= 1
         return self._run(schedule)
+
+    def _once_more(self, schedule: Schedule) -> VerdictKind:
+        try:
+            return self._run_again(schedule).verdict.kind
+        except Exception as error:
+            raise _Trouble from error
 
     def _run(self, schedule: Schedule) -> CellResult:
         try:

@@ -36,11 +36,13 @@ class Cells:
     Attributes:
         expectation: The yardstick of the variant.
         run: Runs one cell.
+        again: Runs a cell that has a result already, which stays: nothing of this run is written down.
         replay_prefix: What a cell's name is appended to for a replay.
     """
 
     expectation: Expectation
     run: Callable[[Schedule], CellResult]
+    again: Callable[[Schedule], CellResult]
     replay_prefix: str
 
 
@@ -98,7 +100,7 @@ class SearchSession(Session):
                 self.finished(result)
                 return result
 
-            yield Cells(run.expectation, recorded, self.replay_prefix)
+            yield Cells(run.expectation, recorded, run, self.replay_prefix)
 
     @property
     def replay_prefix(self) -> str:

@@ -22,7 +22,11 @@ _PLACES = {
 
 
 def hunt_sentence(variant: Variant, found: Hunt, effort: Effort) -> str:
-    """Return what came of a search in one or two sentences; what a report notes."""
+    """Return what came of a search in a few sentences; what a report notes."""
+    return f"{_what_came(variant, found, effort)} {_how_often(found)}".rstrip()
+
+
+def _what_came(variant: Variant, found: Hunt, effort: Effort) -> str:
     counted = f"{found.drawn} different schedule{'' if found.drawn == 1 else 's'} of up to {effort.max_faults} faults"
     name = plain(str(variant))
     if found.smallest is None:
@@ -33,10 +37,10 @@ def hunt_sentence(variant: Variant, found: Hunt, effort: Effort) -> str:
     kind = found.smallest.verdict.kind
     if not found.smallest.schedule.faults:
         return f"Search of {name}: {kind.words} already in peace, so nothing was searched."
+    did = "made it smaller" + (" and told its parts apart" if found.parts else "")
     return (
         f"Search of {name} with seed {effort.seed}: {kind.words} at the last of {counted}; "
-        f"{found.ran - found.drawn} more made it smaller and told its parts apart: "
-        f"{plain(found.smallest.schedule.label)}."
+        f"{found.ran - found.drawn} more {did}: {plain(found.smallest.schedule.label)}."
     )
 
 
@@ -49,12 +53,27 @@ def hunt_lines(variant: Variant, found: Hunt, effort: Effort, replay_prefix: str
             yield "   What proved nothing was mostly to strike where the worker did not come in that life."
         return
     yield from finding_lines(found.smallest, replay_prefix, found.parts)
-    if not found.shrunk:
+    if found.steady and not found.shrunk:
         yield f"   Perhaps not the smallest: shrinking ended after {effort.shrinks} schedules (--shrinks)."
-    yield f"   {hunt_sentence(variant, found, effort)}"
+    yield f"   {_what_came(variant, found, effort)}"
+    if found.again:
+        yield f"   {_how_often(found)}"
     for other in found.other_reds:
         yield f"   Also red on the way: {other.verdict.kind.words}"
         yield f"   again  {replay_command(replay_prefix, other.cell)}"
+
+
+def _how_often(found: Hunt) -> str:
+    """Return in how many of its runs the smallest schedule came out; empty where it ran once."""
+    if not found.again:
+        return ""
+    runs = 1 + len(found.again)
+    if found.steady:
+        return f"It came out in each of {runs} runs."
+    return (
+        f"It came out in {found.came_out} of {runs} runs: something that ackgap does not control has a part in it. "
+        "So nothing is said of which parts matter, and a smaller one may do the same: each other schedule ran once."
+    )
 
 
 def finding_lines(result: CellResult, replay_prefix: str, parts: Sequence[Part] = ()) -> Iterator[str]:
