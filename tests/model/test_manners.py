@@ -39,6 +39,8 @@ def test_a_service_is_gone_for_three_seconds_where_no_time_is_given():
         ("pause,lives=2", "'lives' is not an option"),
         ("lose,without=db", "'without' is not an option"),
         ("explode", "is not a fault"),
+        ("kill,release=", "option 'release' has no value"),
+        ("kill,down=3d,stale=1h,down=3d", "'down' is there twice"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_what_can(text, what):

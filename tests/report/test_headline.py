@@ -65,6 +65,18 @@ def test_each_red_kind_has_its_sentence(
     assert headline(run_of(builders, one(builders, point, kind, "Two tickets", operation))) == sentence
 
 
+def test_points_are_counted_and_not_the_crashes_that_follow_at_each_of_them(builders: ModuleType) -> None:
+    texts = [f"tickets.create#1:{phase}" for phase in ("sending", "received")]
+    texts += [f"kill@{text};2.kill@tickets.create#1:{phase}" for text in texts for phase in ("sending", "received")]
+    cells = [
+        builders.with_finding(
+            builders.cell(builders.variants()[0], Schedule.parse(text)), VerdictKind.STUCK, "", "tickets.create"
+        )
+        for text in texts
+    ]
+    assert headline(run_of(builders, *cells)) == "A crash at any of 2 points leaves the work unfinished."
+
+
 def test_a_crash_outranks_a_probe_that_is_at_fault_only_if_it_shows_more(builders: ModuleType) -> None:
     probe = one(builders, "", VerdictKind.DUPLICATE, "Two tickets", "tickets.create")
     crash = one(builders, "notify.send#1:applied", VerdictKind.LOST, "No notification", "notify.send")

@@ -208,7 +208,11 @@ class Manner:
             kind = FaultKind(word)
         except ValueError:
             raise ValueError(f"{word!r} is not a fault; write one of {', '.join(FaultKind)}") from None
-        values = dict(_known_option(kind, option) for option in options)
+        pairs = [_known_option(kind, option) for option in options]
+        values = dict(pairs)
+        twice = next((name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place])), None)
+        if twice is not None:
+            raise ValueError(f"{twice!r} is there twice; say it once")
         if kind is FaultKind.KILL and "for" in values and "without" not in values:
             raise ValueError("'for' says how long the service of 'without' is gone, and there is none")
         default_for_s = {FaultKind.SLOW: _DEFAULT_FOR_S, FaultKind.TERM: _DEFAULT_GRACE_S}.get(kind, 0.0)
@@ -236,6 +240,8 @@ def _known_option(kind: FaultKind, option: str) -> tuple[str, str]:
         takes = f"takes {', '.join(known)}" if known else "takes no option"
         example = ", such as down=72h" if "down" in known else ""
         raise ValueError(f"{name!r} is not an option of a fault of kind {kind}, which {takes}{example}")
+    if not value:
+        raise ValueError(f"option {name!r} has no value; write it as {name}=..., or leave it out")
     return name, value
 
 

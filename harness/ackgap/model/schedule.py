@@ -168,9 +168,30 @@ UNDISTURBED = Schedule()
 def _parse_fault(text: str) -> Fault:
     match = _FAULT.fullmatch(text)
     if match is None or match["point"] is None:
+        _refuse_mistake(text)
         return Fault(point=CrashPoint.parse(text))
     return Fault(
         point=CrashPoint.parse(match["point"]),
         manner=Manner.parse(f"{match['kind']}{match['options']}"),
         incarnation=int(match["incarnation"] or 1),
     )
+
+
+def _refuse_mistake(text: str) -> None:
+    """Say what is wrong with a text that was meant for a fault with its kind or options, and is none.
+
+    Raises:
+        ValueError: It has an `@` or an option; no crash point has.
+    """
+    what, at, where = text.partition("@")
+    if not at:
+        if "," in text:
+            raise ValueError(f"{text!r} has options and no kind of fault; write it like kill@{text}")
+        return
+    point, *options = where.split(",")
+    life, dot, word = what.rpartition(".")
+    if dot and not re.fullmatch(r"[1-9][0-9]{0,3}", life, re.ASCII):
+        raise ValueError(f"{life!r} in {text!r} is no number of a life; they are counted from 1")
+    Manner.parse(",".join([word, *options]))
+    CrashPoint.parse(point)
+    raise ValueError(f"{text!r} is not a fault; write <kind>@<boundary>#<n>:<phase>,<option>=<value>")

@@ -215,9 +215,10 @@ def _where(overview: Overview, group: FindingGroup, one: str) -> str:
     after = first_effect is not None and all(order.index(label) >= first_effect for label in labels)
     if after and group.kind is VerdictKind.DUPLICATE:
         return f"after the {one} {_participle(group.operation)}"
-    if len(labels) == 1:
-        return f"at {disturbed[0].schedule.faults[-1].point}"
-    return f"at any of {len(labels)} points"
+    # Points, and not cells: a recovery that is struck as well is one more cell of a point that is counted already.
+    first = [result for result in disturbed if result.schedule.depth <= 1]
+    points = dict.fromkeys(str(result.schedule.faults[-1].point) for result in first)
+    return f"at {next(iter(points))}" if len(points) == 1 else f"at any of {len(points)} points"
 
 
 def _participle(operation: str) -> str:
