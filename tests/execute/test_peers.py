@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from ackgap.execute import peers
 from ackgap.execute.peers import PeerUnknown, holder_of
+from ackgap.target.wire.sockets import asked_inode, listed_inode
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_the_kernel_says_the_same_when_asked_as_its_tables_say() -> None:
         ports = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", ports)) as peer:
             own = peer.getsockname()[1]
-            asked = peers._asked_inode(socket.AF_INET, "127.0.0.1", own, ports)
+            asked = asked_inode(socket.AF_INET, "127.0.0.1", own, ports)
 
-            assert str(asked) == peers._listed_inode(own, ports) == str(os.fstat(peer.fileno()).st_ino)
+            assert asked == listed_inode(own, ports) == os.fstat(peer.fileno()).st_ino
 
 
 def test_a_connection_that_is_gone_is_unknown() -> None:

@@ -36,6 +36,7 @@ __all__ = [
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_KERNEL_BYTES = 65536
 _AT_REST = (b"T", b"t", b"Z", b"X")
 """What the kernel calls a thread that is stopped, or gone."""
 _LINUX = sys.platform.startswith("linux")
@@ -115,7 +116,7 @@ def _children(pid: int) -> list[int]:
         return children
     for task in tasks:
         with contextlib.suppress(OSError):
-            children += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+            children += map(int, _read(f"/proc/{pid}/task/{task}/children").split())
     return children
 
 
@@ -244,9 +245,21 @@ def _is_stopped(pid: int) -> bool:
 def _state(file: str) -> bytes:
     """Return the letter that the kernel gives a process or thread, X where it is gone."""
     try:
-        return Path(file).read_bytes().rpartition(b")")[2].split()[0]
+        return _read(file).rpartition(b")")[2].split()[0]
     except (OSError, IndexError):
         return b"X"
+
+
+def _read(file: str) -> bytes:
+    """Return what the kernel says in a file of its own; a few times faster than a file object, and often asked for."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.read(descriptor, _KERNEL_BYTES)
+        while len(data) % _KERNEL_BYTES == 0 and (more := os.read(descriptor, _KERNEL_BYTES)):
+            data += more
+        return data
+    finally:
+        os.close(descriptor)
 
 
 def _is_dead(pid: int) -> bool:

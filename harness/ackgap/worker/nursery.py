@@ -72,6 +72,7 @@ def main(descriptor: int, room: str) -> None:
             for name, text in before.items():
                 if _set_by_imports.get(name) == (text, text):
                     del _set_by_imports[name]
+            _import_injector()
             gc.collect()
             gc.freeze()
             _send(channel, {"ready": True, "threads": _threads(), "missing": missing, "read": read})
@@ -179,10 +180,23 @@ def _move_clock(offset_s: float) -> None:
     clock.move(offset_s)
 
 
+def _import_injector() -> None:
+    """Import what a life hooks itself with. Nothing of it does anything yet: `bootstrap.start` does, in the life."""
+    try:
+        from _ackgap_worker import bootstrap, files, guard, imports  # noqa: F401
+
+        for name, (hooks, _) in imports.HOOKS.items():
+            if name in sys.modules:
+                importlib.import_module(f"_ackgap_worker.{hooks}")
+    except Exception:
+        pass  # the life will try again, and say so
+
+
 def _start_injector(room: str) -> None:
     if not os.environ.get("ACKGAP_CHANNEL"):
         return
-    _open_room(room)
+    if "_ackgap_worker" not in sys.modules:
+        _open_room(room)
     try:
         from _ackgap_worker import bootstrap
 

@@ -9,12 +9,12 @@ import struct
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import h11
 
 from ackgap.target.wire.answer import Answer
+from ackgap.target.wire.sockets import inode_of_peer
 
 __all__ = ["BODY_BYTES", "HEADER_BYTES", "Connection", "ConnectionOwner", "RawRequest"]
 
@@ -378,15 +378,11 @@ def still_reads(sock: socket.socket) -> bool:
     holds any more has no inode there.
     """
     try:
-        peer, own = sock.getpeername()[1], sock.getsockname()[1]
-        for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
-            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                fields = line.split()
-                if fields[1].endswith(f":{peer:04X}") and fields[2].endswith(f":{own:04X}"):
-                    return fields[9] != "0"
-    except (OSError, IndexError, ValueError):  # another system, or it is closed
+        peer, own = sock.getpeername(), sock.getsockname()
+        sure = peer[0] == own[0] in ("127.0.0.1", "::1")
+        return inode_of_peer(peer[1], own[1], surely_loopback=sure) != 0
+    except (OSError, AttributeError, ValueError):  # another system, or it is closed
         return False
-    return False
 
 
 def reset(sock: socket.socket) -> None:
