@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ackgap.campaign.selection import Selection
@@ -17,13 +17,16 @@ from ackgap.execute.workspace import copied_files
 from ackgap.model.codec import encode
 from ackgap.scenario.scenario import Scenario
 
-__all__ = ["fingerprint"]
+__all__ = ["differences", "fingerprint"]
+
+_PARTS = ("the scenario", "the files", "a version", "the selection")
+"""Of a fingerprint, in its order. Files are those of the worker, with the scenario's if it lies there, and profiles."""
 
 _OF_THE_MACHINE = ("platform",)
 
 
 def fingerprint(scenario: Scenario, selection: Selection, versions: Mapping[str, str], *, results: Path) -> str:
-    """Return it as hexadecimal digits.
+    """Return it as hexadecimal digits, in groups of which each tells of one part.
 
     Args:
         scenario: What is run.
@@ -31,20 +34,42 @@ def fingerprint(scenario: Scenario, selection: Selection, versions: Mapping[str,
         versions: What the results depend on.
         results: Where they go; nothing that lies there counts.
     """
-    total = hashlib.blake2b(digest_size=16)
     told = {name: text for name, text in versions.items() if name not in _OF_THE_MACHINE}
-    text = json.dumps([encode(scenario), encode(selection), told], sort_keys=True)
+    written = [_digest([_elsewhere(scenario, part).encode()]) for part in (encode(scenario), told, encode(selection))]
+    return "-".join([written[0], _digest(_files(scenario, results)), *written[1:]])
+
+
+def differences(one: str, other: str) -> tuple[str, ...]:
+    """Return the parts in which two fingerprints differ, as words; of one of another form no part can be compared."""
+    groups = list(zip(one.split("-"), other.split("-"), strict=False))
+    if len(groups) != len(_PARTS):
+        return ("the version of ackgap",) if one != other else ()
+    return tuple(part for part, (mine, yours) in zip(_PARTS, groups, strict=True) if mine != yours)
+
+
+def _elsewhere(scenario: Scenario, document: object) -> str:
+    """Return a document as text that is the same where the files lie elsewhere."""
+    text = json.dumps(document, sort_keys=True)
     for place in _places(scenario):
         text = text.replace(json.dumps(str(place))[1:-1], ".")
-    total.update(text.encode())
+    return text
+
+
+def _files(scenario: Scenario, results: Path) -> Iterator[bytes]:
     for directory in _directories(scenario):
         for name, file in copied_files(directory):
             if results.resolve() in file.resolve().parents:
                 continue
-            total.update(f"\n{name}\n".encode("utf-8", "surrogateescape"))
-            total.update(_content(file))
+            yield f"\n{name}\n".encode("utf-8", "surrogateescape")
+            yield _content(file)
     for target in scenario.targets:
-        total.update(_content(Path(target.profile)))  # of a profile that ships with ackgap the version tells
+        yield _content(Path(target.profile))  # of a profile that ships with ackgap the version tells
+
+
+def _digest(pieces: Iterable[bytes]) -> str:
+    total = hashlib.blake2b(digest_size=8)
+    for piece in pieces:
+        total.update(piece)
     return total.hexdigest()
 
 

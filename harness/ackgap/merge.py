@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ackgap.campaign.shard import Shard
 from ackgap.errors import ResultsInvalid
+from ackgap.fingerprint import differences
 from ackgap.model.bounds import Bounds
 from ackgap.model.codec import encode
 from ackgap.model.expectation import Expectation
@@ -66,10 +67,12 @@ def _check_parts(runs: Sequence[Run]) -> None:
     of = _shard_of(first).of
     for run in runs:
         shard = _shard_of(run)
-        if shard.of != of or run.info.fingerprint != first.info.fingerprint:
+        different = list(differences(first.info.fingerprint, run.info.fingerprint))
+        if shard.of != of:
+            different.append("the number of parts")
+        if different:
             raise _unfit(
-                f"it is no part of the same run as {first.directory}: the scenario, its files, a version, or the "
-                "selection differs",
+                f"it is no part of the same run as {first.directory}; what differs: {', '.join(different)}",
                 str(run.directory),
                 "run all parts from the same sources, with the same options",
             )
@@ -92,7 +95,8 @@ def _joined(infos: Sequence[RunInfo], out: Path) -> RunInfo:
     expectations: dict[str, Expectation] = {}
     for info in infos:
         for variant, expectation in info.expectations.items():
-            if encode(expectations.setdefault(variant, expectation)) != encode(expectation):
+            known = expectations.setdefault(variant, expectation)
+            if encode(known.without_races()) != encode(expectation.without_races()):
                 raise _unfit(
                     f"the undisturbed run of {variant} is another one in part {info.shard}",
                     "ackgap merge",

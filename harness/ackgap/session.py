@@ -25,7 +25,7 @@ from ackgap.campaign.shard import WHOLE, Shard
 from ackgap.environments.cache import tell_on_stderr, with_environments
 from ackgap.errors import ResultsInvalid, UsageInvalid
 from ackgap.execute.engines.known import shortened
-from ackgap.fingerprint import fingerprint
+from ackgap.fingerprint import differences, fingerprint
 from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
@@ -171,9 +171,12 @@ class Session:
         if not (self._directory / RUN_FILE).exists():
             return None
         run = read_run(self._directory)
-        if run.info.fingerprint != self._fingerprint or run.info.shard != str(self._shard):
+        different = list(differences(run.info.fingerprint, self._fingerprint))
+        if run.info.shard != str(self._shard):
+            different.append("the part (--shard)")
+        if different:
             raise UsageInvalid(
-                "what is to be run is not what was run: its scenario, its files, a version, or the selection differs",
+                f"what is to be run is not what was run; what differs: {', '.join(different)}",
                 where=f"--resume, {self._directory}",
                 next_step="run without --resume, which keeps the earlier results beside the new ones, or with another "
                 "--out",

@@ -181,8 +181,16 @@ def test_resuming_what_was_never_begun_or_is_complete_is_no_mistake(written):
     assert len(struck) <= len(lines) + 1, "only the undisturbed run may be there once more"
 
 
-@pytest.mark.parametrize("change", ["agent", "selection", "scenario", "part"])
-def test_a_run_of_something_else_is_not_gone_on_with(written, change):
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("agent", "what differs: the files"),
+        ("selection", "what differs: the selection"),
+        ("scenario", "what differs: the scenario, the files"),
+        ("part", "what differs: the part (--shard)"),
+    ],
+)
+def test_a_run_of_something_else_is_not_gone_on_with(written, change, named):
     first = run(written, "--only", "notes=no", out="out")
     more = ["--only", "notes=no"]
     if change == "agent":
@@ -194,6 +202,7 @@ def test_a_run_of_something_else_is_not_gone_on_with(written, change):
     outcome = written.ackgap("run", "--quiet", "scenario.toml", "--resume", *more)
     assert outcome.status == 2, outcome.out
     assert "not what was run" in outcome.err
+    assert outcome.err.splitlines()[0].endswith(named)
     assert "run without --resume" in outcome.err
     assert outcome.verdicts == first.verdicts, "nothing was touched"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ackgap.campaign.selection import Selection
-from ackgap.fingerprint import fingerprint
+from ackgap.fingerprint import differences, fingerprint
 from ackgap.scenario.load import load_scenario
 
 SCENARIO = """
@@ -59,3 +59,15 @@ def test_it_is_another_where_a_file_is(folder, file):
 
 def test_it_is_another_with_another_selection_or_version(folder):
     assert len({of(folder), of(folder, Selection(depth=2)), of(folder, langgraph="1.3")}) == 3
+
+
+def test_what_differs_is_named(folder):
+    first = of(folder)
+    assert differences(first, of(folder)) == ()
+    assert differences(first, of(folder, Selection(depth=2))) == ("the selection",)
+    assert differences(first, of(folder, langgraph="1.3")) == ("a version",)
+    (folder / "agent.py").write_text("print(1)")
+    assert differences(first, of(folder)) == ("the files",)
+    (folder / "scenario.toml").write_text(SCENARIO.replace("case-management", "any"))
+    assert differences(first, of(folder, Selection(depth=2))) == ("the scenario", "the files", "the selection")
+    assert differences("0123456789abcdef", first) == ("the version of ackgap",)  # what an earlier one wrote
