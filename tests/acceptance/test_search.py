@@ -115,6 +115,21 @@ def test_a_search_that_makes_no_sense_is_refused(project, arguments, said):
     assert not (project.path / "out" / "cells.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--seed", "x"), "'x' is not a whole number; write one, at least 0"),
+        (("--examples", "1.5"), "'1.5' is not a whole number; write one, at least 1"),
+        (("--shrinks", "0"), "at least 1"),
+    ],
+)
+def test_what_is_no_number_is_told_in_a_users_words(project, arguments, said):
+    refused = search(project, "known-answers/duplicate-correct", *arguments)
+    assert refused.status == 2
+    assert said in refused.err
+    assert "invalid _" not in refused.err
+
+
 def begun(project, **environment):
     """Start a search that finds nothing for a long time, and return it once it has run some schedules."""
     command = [sys.executable, "-m", "ackgap", "search", "known-answers/duplicate-correct", "--quiet", "--out", "out"]

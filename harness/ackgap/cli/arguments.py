@@ -284,21 +284,28 @@ def _add_mcp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _not_negative(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("at least 0")
-    return number
+    return _whole_number(text, least=0)
 
 
 def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError("0 to 65535")
-    return number
+    return _whole_number(text, least=0, most=65535)
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+    return _whole_number(text, least=1)
+
+
+def _whole_number(text: str, *, least: int, most: int | None = None) -> int:
+    """Return the number.
+
+    Raises:
+        ArgumentTypeError: It is none, or out of range. (For a ValueError argparse would print the name of a function.)
+    """
+    allowed = f"at least {least}" if most is None else f"{least} to {most}"
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number; write one, {allowed}") from None
+    if number < least or (most is not None and number > most):
+        raise argparse.ArgumentTypeError(allowed)
     return number
