@@ -56,6 +56,7 @@ def test_a_variant_with_another_yardstick_is_refused_and_a_new_one_is_not():
     before = Expectation(points=("a#1:committing",))
     earlier = Earlier({}, {"default": before}, lambda one: one)
     earlier.check(Variant(), Expectation(points=("a#1:committing",)))
+    earlier.check(Variant(), Expectation(points=("a#1:committing",), moved=("a#1:committing",)))
     earlier.check(Variant(values=(("key", "none"),)), Expectation())
     with pytest.raises(ProbeFailed, match="not what it was"):
         earlier.check(Variant(), Expectation(points=("b#1:committing",)))

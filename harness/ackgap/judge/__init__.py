@@ -13,6 +13,7 @@ from ackgap.judge.exactly_once import exactly_once
 from ackgap.judge.keys import unstable_keys
 from ackgap.judge.progress import progress
 from ackgap.judge.proofs import axis_values_took_effect
+from ackgap.judge.raced import raced
 from ackgap.judge.validity import validity
 from ackgap.judge.wasted import wasted
 from ackgap.judge.zombie import zombies
@@ -33,6 +34,7 @@ ORACLES: tuple[Oracle, ...] = (
     progress,
     wasted,
     unstable_keys,
+    raced,
     checks,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +15,7 @@ __all__ = [
     "BoundaryKind",
     "CrashPoint",
     "Phase",
+    "landed_by_point",
 ]
 
 
@@ -110,3 +112,22 @@ class CrashPoint:
         except ValueError:
             raise ValueError(f"{match['phase']!r} is not a phase; write one of {phases}") from None
         return cls(name=match["name"], occurrence=int(match["occurrence"]), phase=phase)
+
+
+def landed_by_point(order: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return which durable writes, `<name>#<n>`, have landed once a life is struck at each of its points.
+
+    A fault waits for what has begun, and a write that stands before its beginning has not.
+
+    Args:
+        order: The points of the life, in its order.
+    """
+    points = [CrashPoint.parse(text) for text in order]
+    landing = {point.boundary for point in points if point.phase is Phase.COMMITTED}
+    begun: frozenset[str] = frozenset()
+    landed = {}
+    for point in points:
+        mine = {str(point.boundary)} if point.boundary in landing else set()
+        landed[str(point)] = begun | mine if point.phase is Phase.COMMITTED else begun
+        begun |= mine
+    return landed

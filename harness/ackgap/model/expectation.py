@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ackgap.model.event import Json
 
@@ -149,6 +149,7 @@ class Expectation:
         proofs: How the axes of this variant show that they took effect.
         points: Text of every crash point that the probe reached.
         nondeterministic: What differed between the two probes and should not have; empty if nothing did.
+        moved: Points at which other durable writes had landed in one probe than in the other; None where nobody knows.
     """
 
     operations: Mapping[str, OperationFacts] = field(default_factory=dict)
@@ -160,3 +161,8 @@ class Expectation:
     proofs: tuple[Proof, ...] = ()
     points: tuple[str, ...] = ()
     nondeterministic: tuple[str, ...] = ()
+    moved: tuple[str, ...] | None = None
+
+    def without_races(self) -> Expectation:
+        """Return what makes two yardsticks the same one: how writes of the probes happened to race is no part of it."""
+        return replace(self, moved=None)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ackgap.model.boundary import CrashPoint, Phase
+from ackgap.model.boundary import CrashPoint, Phase, landed_by_point
 from ackgap.model.event import EffectApplied
 from ackgap.model.expectation import ApprovalRule, Expectation, ExpectedEffect, OperationFacts, OrderRule, Proof
 from ackgap.model.history import History
@@ -54,6 +54,7 @@ def take_census(
         proofs=proofs,
         points=crash_points(first, second),
         nondeterministic=_differences(first, second, learned),
+        moved=_moved(crash_points(first, second), crash_points(second, first)),
     )
 
 
@@ -161,6 +162,12 @@ def _differences(first: History, second: History, facts: Mapping[str, OperationF
             if one != two:
                 found.append(f"{what} {name}: {one} in the first undisturbed run, {two} in the second")
     return tuple(found)
+
+
+def _moved(order: tuple[str, ...], order_then: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the points at which other durable writes had landed in one probe than in the other."""
+    landed, landed_then = landed_by_point(order), landed_by_point(order_then)
+    return tuple(point for point in order if landed[point] != landed_then.get(point))
 
 
 def _effect_counts(history: History, facts: Mapping[str, OperationFacts]) -> dict[str, int]:
