@@ -11,8 +11,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ackgap.model.bounds import Bounds
+from ackgap.model.verdict import Colour
 from ackgap.report.derived import Certainties, bounds_facts, bounds_sentence, certain_words, facts_of
+from ackgap.report.rates import rate_lines
 from ackgap.report.store import Run, read_run
+from ackgap.report.summary import summary_markdown
 from ackgap.report.terminal import make_console, print_run
 from ackgap.report.write import JUNIT_FILE, SUMMARY_FILE, write_reports
 
@@ -100,6 +103,9 @@ def test_a_terminal_shows_branches_signs_bounds_and_certainty(deeper: Path) -> N
     (race,) = (line for line in lines if "unsettled, 20 runs" in line)
     assert race.split()[-2:] == ["×2~", "✓~"]
     assert [line for line in lines if line.startswith("~ raced and repeated")]
+    assert "Raced, not settled ~ kill@tickets.create#1:returned,unsettled=20@" in text
+    assert "duplicate in 3 of 20 (15 %, 95 % interval 5 % to 36 %)" in text
+    assert "exactly once in 20 of 20 (100 %, 95 % interval 84 % to 100 %)" in text
     start = next(place for place, line in enumerate(lines) if line.startswith("killed at"))
     end = next(place for place, line in enumerate(lines) if line.startswith("×2 duplicate"))
     assert all(len(line.rstrip()) <= 80 for line in lines[start:end])
@@ -127,3 +133,14 @@ def test_bounds_are_told_with_what_became_of_every_schedule(bounds: Bounds, said
     facts = dict(bounds_facts(bounds))
     assert facts["Schedules in all"] == str(bounds.held)
     assert bool(facts["Not reached"]) is bool(bounds.left)
+
+
+def test_a_summary_has_the_rate_of_each_cell_that_was_raced_and_a_long_list_ends(deeper: Path) -> None:
+    run = read_run(deeper)
+    raced = next(cell for cell in run.cells if cell.rate is not None and cell.verdict.kind.colour is Colour.RED)
+    text = summary_markdown(run)
+    assert "### Raced, not settled" in text
+    assert "duplicate in 3 of 20 (15 %, 95 % interval 5 % to 36 %)" in text
+    many = replace(run, cells=(raced,) * 15)
+    assert len(list(rate_lines(many))) == 13
+    assert list(rate_lines(many))[-1] == "and 3 more in report.html"

@@ -10,6 +10,7 @@ from ackgap.report.headline import expected_sentence, headline, scope_sentence
 from ackgap.report.lines import Line, lines_of
 from ackgap.report.overview import Column, FindingGroup, Overview
 from ackgap.report.plain import plain, replay_command
+from ackgap.report.rates import rate_lines
 from ackgap.report.store import Run
 
 __all__ = ["summary_markdown"]
@@ -36,6 +37,9 @@ def summary_markdown(run: Run) -> str:
     if run.cells:
         counts = " · ".join(f"{GLYPHS[kind]} {kind.words} **{count}**" for kind, count in overview.counts.items())
         lines += ["", counts, "", *_matrix(overview)]
+    raced = list(rate_lines(run))
+    if raced:
+        lines += ["", "### Raced, not settled", "", *(f"- {_text(line)}" for line in raced)]
     groups = overview.groups(Colour.RED, Colour.GREY, by_cause=True)
     if groups:
         lines += ["", "### Findings", ""]

@@ -19,6 +19,7 @@ from ackgap.report.info import RowInfo
 from ackgap.report.lines import Line, lines_of
 from ackgap.report.overview import Column, FindingGroup, Overview
 from ackgap.report.plain import plain, replay_command, shortened
+from ackgap.report.rates import rate_lines
 from ackgap.report.store import Run
 
 __all__ = ["STYLES", "glyph_text", "make_console", "print_run", "render_matrix"]
@@ -71,6 +72,9 @@ def print_run(console: Console, run: Run, *, width: int = 80) -> None:
             console.print(Text(sentence, style=_QUIET))
     if run.cells:
         console.print(Group(Text(""), render_matrix(run, width=width), Text(""), _chips(overview)))
+    raced = [_hanging("~ ", plain(line), _QUIET) for line in rate_lines(run)]
+    if raced:
+        console.print(Group(Text(""), Text("Raced, not settled", style=_QUIET), *raced))
     certainties = Certainties(run)
     for group in overview.groups(Colour.RED, Colour.GREY, by_cause=True):
         _print_finding(console, run, group, certainties)
