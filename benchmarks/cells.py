@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 import psutil
 from measure import Interval, machine
@@ -199,7 +200,7 @@ class _MemoryWatch:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
 
-    def __enter__(self) -> _MemoryWatch:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -253,7 +254,8 @@ def compare(subject: Measured) -> Iterator[str]:
         cells = Interval.of([1 / cost.wall_s for cost in costs[copies]])
         yield f"  {name:<13} cells a second    {cells.text('8.1f')}"
         yield f"  {'':<13} naive/ackgap      {Interval.of(ratios[copies]).text('8.1f')}"
-        yield f"  {'':<13} processor time    {Interval.of([cost.cpu_s * 1000 for cost in costs[copies]]).text('8.0f')} ms a cell"
+        processor = Interval.of([cost.cpu_s * 1000 for cost in costs[copies]])
+        yield f"  {'':<13} processor time    {processor.text('8.0f')} ms a cell"
         yield f"  {'':<13} memory, at most   {max(cost.memory_bytes for cost in costs[copies]) / 2**20:8.0f} MB"
     yield ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackgap.campaign.copying import CopyAudit, order_of_points
+from ackgap.campaign.copying import CopyAudit
 from ackgap.execute.copies import point_of_copy
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule

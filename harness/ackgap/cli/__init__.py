@@ -14,11 +14,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ackgap.cli.arguments import make_parser
 
-__all__ = ["main"]
+__all__ = ["carried_out", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,13 +28,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(options, "command_function"):
         parser.print_help()
         return 2
+    return carried_out(lambda: int(_resolve(options.command_function)(options)))
+
+
+def carried_out(command: Callable[[], int]) -> int:
+    """Carry a command out and return its exit status; what a user can mend is said in words."""
     from ackgap.errors import AckgapError
     from ackgap.support import check_platform
 
     try:
         with _ended_like_interrupted():
             check_platform()
-            status = int(_resolve(options.command_function)(options))
+            status = command()
             sys.stdout.flush()
         return status
     except AckgapError as error:

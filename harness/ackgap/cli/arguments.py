@@ -141,6 +141,9 @@ def _add_how(run: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--shard", metavar="PART/PARTS", default="", help="run one part, such as 2/8; `ackgap merge` joins the parts"
     )
+    how.add_argument(
+        "--dask", metavar="ADDRESS", default="", help="run in parts on the workers of a Dask cluster, and merge them"
+    )
     how.add_argument("--quiet", action="store_true", help="no progress, only the matrix")
     how.add_argument("--expected", metavar="FILE", help="exit 0 if and only if the verdicts equal those in FILE")
     how.add_argument("--write-expected", metavar="FILE", help="write the verdicts to FILE")

@@ -14,6 +14,7 @@ from rich.console import Console
 from ackgap.campaign.choosing import selection_of
 from ackgap.campaign.shard import WHOLE, Shard
 from ackgap.cli.progress import LiveProgress
+from ackgap.cli.spread import spread
 from ackgap.environments.cache import tell_on_stderr
 from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
 from ackgap.files import parse_json, write_whole
@@ -56,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
         prune=options.prune,
     )
     directory = Path(options.out) if options.out else Path("reports") / scenario.name.replace("/", "-")
+    if options.dask:
+        return _concluded(options, spread(options, directory), expected, failing)
     console = make_console()
     progress = LiveProgress(console, quiet=options.quiet)
     session = Session(
@@ -86,11 +89,18 @@ def run(options: argparse.Namespace) -> int:
     console.print(f"\n{directory / HTML_FILE}")
     for error in session.unwritten:
         print(f"ackgap: {error}", file=sys.stderr)
+    return _concluded(options, result, expected, failing) or (HarnessFailed.exit_status if session.unwritten else 0)
+
+
+def _concluded(
+    options: argparse.Namespace, result: Run, expected: dict[str, str] | None, failing: frozenset[VerdictKind]
+) -> int:
+    """Compare a result with what is expected, and return the exit status."""
     if options.write_expected:
         _write_expected(result, Path(options.write_expected))
     if expected is not None:
         return _compare(result, expected, options.expected)
-    return exit_status(result, failing) or (HarnessFailed.exit_status if session.unwritten else 0)
+    return exit_status(result, failing)
 
 
 def _hint(console: Console, *, cells: int, took_s: float) -> None:
