@@ -182,6 +182,14 @@ COUNTED = "1> [row] KILL | 2> [row] EXIT(1) 3> [row] EXIT(1) 4> [row] EXIT(1)"
 TWO_ROWS = "1> [row] KILL | 2> [row] [row] EXIT(1) 3> [row] [row] EXIT(1) 4> [row] [row] EXIT(1)"
 
 
+def test_a_file_that_an_undisturbed_run_writes_again_and_again_counts_no_attempts() -> None:
+    history = COUNTED.replace("[row]", "[file.cursor.write]")
+    probe = "[file.cursor.write] [file.cursor.write] tickets.create"
+    run = h(f"{history} {LOOP}")
+    verdict = judge(_printing(history, "", *["out of memory"] * 3), expect(probe), run.schedule)
+    assert codes(verdict) == ["stuck_crash_loop"]
+
+
 @pytest.mark.parametrize(
     ("code", "history", "words"),
     [

@@ -191,6 +191,7 @@ class Lifetimes:
                 if life.paused.is_set():
                     return "paused"
                 if exited.done():
+                    exited.result()
                     return "exited"
                 if beside.done():
                     beside.result()
