@@ -91,6 +91,9 @@ env = {{ TICKETS_URL = "{{tickets.url}}", MENDED = "{project.path}/mended" }}
     assert "×2 duplicate  key=none" in found.out
     assert "· nothing red  key=stable" in found.out
     assert "Further draws brought nothing new" in found.out
+    assert "It came out in each of 5 runs." in found.out
+    lines = (project.path / "out" / "cells.jsonl").read_text().splitlines()
+    assert len(lines) == len(found.cells), "what is run again is not written down a second time"
     red = {cell for cell, verdict in found.verdicts.items() if verdict == "duplicate"}
     assert red
     assert all(cell.endswith("@key=none") for cell in red)
