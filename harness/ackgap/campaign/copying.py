@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from zlib import crc32
 
 from ackgap.execute.copies import passed_in_order
@@ -60,7 +61,8 @@ class CopyAudit:
     def take(self, result: CellResult) -> None:
         """Take note of a cell that was run."""
         if result.copied:
-            self._copied.setdefault(result.variant, {})[result.schedule] = result
+            # Its history is written down by now; a run of many cells must not keep them all.
+            self._copied.setdefault(result.variant, {})[result.schedule] = replace(result, history=())
         elif result.schedule.faults and not result.equal_to:
             self._killed += 1
 
