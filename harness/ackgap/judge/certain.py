@@ -9,6 +9,7 @@ Nothing is run here. A point whose cell was not run ends nothing: it is named, a
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,7 @@ def certain_since(result: CellResult, results: Iterable[CellResult], before: Bef
     return Ends(results, before).certain_since(result)
 
 
+_End: TypeAlias = tuple[VerdictKind, str, str]
 _Group: TypeAlias = tuple[Variant, tuple[Fault, ...], int, Manner]
 
 
@@ -72,9 +74,10 @@ class Ends:
 
     def __init__(self, results: Iterable[CellResult], before: Before) -> None:
         self._before = before
+        self._place: dict[str, int] = {}
         self._cells: dict[str, CellResult] = {}
         self._at: defaultdict[_Group, dict[str, CellResult]] = defaultdict(dict)
-        self._in_order: dict[_Group, list[CellResult]] = {}
+        self._in_order: dict[_Group, list[tuple[str, Sequence[str], _End]]] = {}
         for result in results:
             self._cells[result.cell] = result
             if result.schedule.faults:
@@ -86,33 +89,45 @@ class Ends:
             return None
         last = result.schedule.faults[-1]
         later = tuple(self._later(result))
-        found = Certainty(life=last.incarnation, point=str(last.point), cells=(result.cell,), later=later)
-        siblings = self._at[_group(result)]
-        skipped: list[str] = []
+        siblings, end = self._at[_group(result)], _end(result)
+        since, cells, between, skipped, otherwise = str(last.point), [result.cell], list[str](), list[str](), ""
         for point in reversed(self._before(result)):
             other = siblings.get(point)
             if other is None:
                 if last.manner.strikes_at(CrashPoint.parse(point)):
                     skipped.append(point)
-            elif _end(other) == _end(result):
-                between = (*found.between, *skipped)
-                found = replace(found, point=point, cells=(*found.cells, other.cell), between=between)
+            elif _end(other) == end:
+                since = point
+                cells.append(other.cell)
+                between += skipped
                 skipped = []
             else:
-                return replace(found, unknown=tuple(skipped), otherwise=other.cell)
-        return self._earlier_life(result, replace(found, unknown=tuple(skipped)))
+                otherwise = other.cell
+                break
+        found = Certainty(
+            life=last.incarnation,
+            point=since,
+            cells=tuple(cells),
+            later=later,
+            between=tuple(between),
+            unknown=tuple(skipped),
+            otherwise=otherwise,
+        )
+        return found if otherwise else self._earlier_life(result, found)
 
     def _later(self, result: CellResult) -> Iterator[str]:
         """Yield the cells of later points of the same life, up to the first that ends otherwise."""
         group = _group(result)
         if group not in self._in_order:
-            self._in_order[group] = sorted(self._at[group].values(), key=lambda each: len(self._before(each)))
-        point = str(result.schedule.faults[-1].point)
-        for other in self._in_order[group]:
-            if point in self._before(other):
-                if _end(other) != _end(result):
+            known = [(each.cell, self._before(each), _end(each)) for each in self._at[group].values()]
+            self._in_order[group] = sorted(known, key=lambda each: len(each[1]))
+            self._place.update({cell: place for place, (cell, _, _) in enumerate(self._in_order[group])})
+        point, end = str(result.schedule.faults[-1].point), _end(result)
+        for cell, before, other_end in itertools.islice(self._in_order[group], self._place[result.cell] + 1, None):
+            if point in before:
+                if other_end != end:
                     return
-                yield other.cell
+                yield cell
 
     def _earlier_life(self, result: CellResult, found: Certainty) -> Certainty:
         """Go on before the life of the last fault, if the end is the same without that fault."""
@@ -133,7 +148,7 @@ def _group(result: CellResult) -> _Group:
     return result.variant, result.schedule.faults[:-1], last.incarnation, last.manner
 
 
-def _end(result: CellResult) -> tuple[VerdictKind, str, str]:
+def _end(result: CellResult) -> _End:
     """Return what makes two ends the same: verdict, finding and operation."""
     kind = result.verdict.kind
     for finding in result.findings:

@@ -6,8 +6,9 @@ the run came to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import overload
 
 from ackgap.judge.certain import Certainty, Ends
 from ackgap.model.boundary import CrashPoint
@@ -29,7 +30,14 @@ class Certainties:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._orders: dict[str, tuple[str, ...]] = {}
+        self._orders: dict[str, _Order] = {}
+        self._known: dict[str, Certainty | None] = {}
+
+    @classmethod
+    def of_run(cls, run: Run) -> Certainties:
+        """Return those of a run, the same ones for every report: they are worked out from all of its cells."""
+        known: Certainties = run.__dict__.setdefault("_certainties", cls(run))
+        return known
 
     def of(self, result: CellResult) -> Certainty | None:
         """Return from when on the bad end of a cell was certain; None where it has none.
@@ -37,7 +45,11 @@ class Certainties:
         Raises:
             ResultsInvalid: A history that is needed for it is damaged.
         """
-        return self._ends.certain_since(result)
+        if result.verdict.kind.colour is not Colour.RED:
+            return None
+        if result.cell not in self._known:
+            self._known[result.cell] = self._ends.certain_since(result)
+        return self._known[result.cell]
 
     @cached_property
     def _ends(self) -> Ends:
@@ -46,15 +58,18 @@ class Certainties:
     def _before(self, result: CellResult) -> Sequence[str]:
         last = result.schedule.faults[-1]
         for order in self._known_orders(result, last):
-            if str(last.point) in order:
-                return order[: order.index(str(last.point))]
+            if str(last.point) in order.places:
+                return _Before(order, order.places[str(last.point)])
         return ()
 
-    def _known_orders(self, result: CellResult, last: Fault) -> Iterator[tuple[str, ...]]:
+    def _known_orders(self, result: CellResult, last: Fault) -> Iterator[_Order]:
         """Yield the order in which the life of the last fault passes its points, the best source first."""
         yardstick = self._run.info.expectations.get(str(result.variant))
         if last.incarnation == 1 and yardstick is not None:
-            yield yardstick.points
+            key = str(result.variant)
+            if key not in self._orders:
+                self._orders[key] = _Order(yardstick.points)
+            yield self._orders[key]
         shorter = cell_id(Schedule(faults=result.schedule.faults[:-1]), result.variant)
         if last.incarnation > 1:
             key = f"{last.incarnation} {shorter}"
@@ -64,8 +79,42 @@ class Certainties:
         yield _passed(self._run.history(result.cell), last.incarnation)
 
 
-def _passed(history: History, life: int) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(event.point_text for event in history.passages if event.incarnation == life))
+class _Order:
+    """Points in an order, and the place of each."""
+
+    def __init__(self, points: Iterable[str]) -> None:
+        self.places = {point: place for place, point in enumerate(dict.fromkeys(points))}
+        self.points = tuple(self.places)
+
+
+class _Before(Sequence[str]):
+    """The points before a place of an order, without a copy of them: there is one such for each cell of a run."""
+
+    def __init__(self, order: _Order, count: int) -> None:
+        self._order = order
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return self._order.points[: self._count][place]
+        return self._order.points[range(self._count)[place]]
+
+    def __contains__(self, point: object) -> bool:
+        return isinstance(point, str) and self._order.places.get(point, self._count) < self._count
+
+    def __reversed__(self) -> Iterator[str]:
+        return (self._order.points[place] for place in range(self._count - 1, -1, -1))
+
+
+def _passed(history: History, life: int) -> _Order:
+    return _Order(event.point_text for event in history.passages if event.incarnation == life)
 
 
 def certain_words(certainty: Certainty, result: CellResult) -> str:

@@ -31,7 +31,7 @@ def junit_xml(run: Run) -> str:
     bounds = {"bounds": bounds_sentence(run.info.bounds)} if run.info.bounds is not None else {}
     for name, value in {"headline": headline(run), **bounds, **run.info.versions}.items():
         ET.SubElement(properties, "property", {"name": plain(name), "value": plain(value)})
-    certainties = Certainties(run)
+    certainties = Certainties.of_run(run)
     for result in run.cells:
         _case(suite, run, result, list(facts_of(result, certainties)))
     ET.indent(root)

@@ -37,6 +37,8 @@ _SCRIPTS = tuple(
     for name in ("dom", "lines", "matrix", "story", "lanes", "sequence", "diff", "facts", "detail", "start")
 )
 _MOST_COLUMNS = 24
+_SHOWN = 100
+"""By how many cells it is shown at most from when on an end was certain; their number is in the words."""
 _KINDS = tuple(VerdictKind)
 _SUSPECT = re.compile(r"\\u(?:00[01789a]|061c|180e|20[026]|d[89a-f]|f[ef])|\\[bfr]")
 """How any character that `plain` escapes looks in JSON of ASCII characters; it may name a few harmless ones too."""
@@ -64,7 +66,7 @@ def page_html(run: Run) -> Iterator[str]:
         "overview": _inert(_overview(run)),
     }
     yield Template(before).substitute(values)
-    certainties = Certainties(run)
+    certainties = Certainties.of_run(run)
     for number, result in enumerate(run.cells):
         yield f'<script type="text/plain" id="h{number}">{_packed(_detail(run, result, certainties))}</script>\n'
     yield Template(after).substitute(values)
@@ -268,7 +270,7 @@ def _detail(run: Run, result: CellResult, certainties: Certainties) -> Json:
     history = encode(result.history) if result.history else list(run.history_json(result.cell))
     certainty, rate = certainties.of(result), result.rate
     return kept | {
-        "certain": certainty and {"words": certain_words(certainty, result), "cells": list(certainty.cells)},
+        "certain": certainty and {"words": certain_words(certainty, result), "cells": list(certainty.cells[:_SHOWN])},
         "rate": rate and [[_KINDS.index(kind), rate.in_words(kind)] for kind in _KINDS if kind.value in rate.counts],
         "kept_directory": result.kept_directory,
         "replay": replay_command(run.info.replay_prefix, result.cell),

@@ -43,7 +43,7 @@ def summary_markdown(run: Run) -> str:
     groups = overview.groups(Colour.RED, Colour.GREY, by_cause=True)
     if groups:
         lines += ["", "### Findings", ""]
-        certainties = Certainties(run)
+        certainties = Certainties.of_run(run)
         for group in groups[:_MOST_GROUPS]:
             lines += _finding(run, group, certainties)
         if len(groups) > _MOST_GROUPS:

@@ -75,7 +75,7 @@ def print_run(console: Console, run: Run, *, width: int = 80) -> None:
     raced = [_hanging("~ ", plain(line), _QUIET) for line in rate_lines(run)]
     if raced:
         console.print(Group(Text(""), Text("Raced, not settled", style=_QUIET), *raced))
-    certainties = Certainties(run)
+    certainties = Certainties.of_run(run)
     for group in overview.groups(Colour.RED, Colour.GREY, by_cause=True):
         _print_finding(console, run, group, certainties)
     amber = [_amber_line(group) for group in overview.groups(Colour.AMBER)]
