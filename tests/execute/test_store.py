@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
+from ackgap.execute import store as store_module
 from ackgap.execute.store import DurableStore
 
 
@@ -66,3 +68,27 @@ def test_a_look_that_comes_late_counts_as_one(tmp_path):
 
     assert asyncio.run(late())
     assert looks >= 5
+
+
+def test_a_write_of_the_same_size_is_seen_however_soon_it_comes(tmp_path, monkeypatch):
+    file = tmp_path / "state.bin"
+    for fine in (True, False):
+        monkeypatch.setattr("ackgap.execute.store._TIMES_ARE_FINE", fine and store_module._TIMES_ARE_FINE)
+        store = DurableStore(tmp_path)
+        seen = []
+        for number in range(300):
+            with file.open("r+b" if file.exists() else "wb") as opened:
+                opened.write(number.to_bytes(4))
+            seen.append(store.digest())
+        assert len(set(seen)) == len(seen)
+
+
+def test_a_file_whose_time_of_change_stands_still_is_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("ackgap.execute.store._TIMES_ARE_FINE", False)
+    file, store = tmp_path / "state.bin", DurableStore(tmp_path)
+    file.write_bytes(b"a")
+    moment = file.stat().st_mtime_ns
+    before = store.digest()
+    file.write_bytes(b"b")
+    os.utime(file, ns=(moment, moment))
+    assert store.digest() != before
