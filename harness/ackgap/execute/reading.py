@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ackgap.execute.canonical import BESIDE_SQLITE, Content, Records, Sheet, UnreadableError, sheets_of
+from ackgap.execute.marks import Mark, mark_of
 from ackgap.execute.masks import Learned, Masker
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NOTHING_READ", "Reading", "StateReader", "reader_for"]
 
-_Marks = tuple[tuple[int, int, int] | None, ...]
+_Marks = tuple[Mark | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +133,8 @@ def reader_for(order: Order, surroundings: Surroundings, *, own_words: str, now_
     )
 
 
-def _mark(path: str) -> tuple[int, int, int] | None:
+def _mark(path: str) -> Mark | None:
     try:
-        status = os.stat(path)  # noqa: PTH116 - this runs at every boundary
+        return mark_of(os.stat(path))  # noqa: PTH116 - this runs at every boundary
     except OSError:
         return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

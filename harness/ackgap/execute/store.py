@@ -11,13 +11,11 @@ import asyncio
 import fnmatch
 import hashlib
 import os
-import platform
-import re
 import stat
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from ackgap.execute.marks import Mark, mark_of
 from ackgap.execute.reading import StateReader
 
 __all__ = ["DurableStore"]
@@ -25,23 +23,9 @@ __all__ = ["DurableStore"]
 _IGNORED_SUFFIXES = ("-shm", ".pyc")
 _LOG_SUFFIX = ".log"
 _LOOKS = 5
-_TICK_NS = 20_000_000
-"""A file that has been written within so many nanoseconds may be written again without another time of change."""
 _IGNORED_DIRECTORIES = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".venv"}
 )
-
-
-def _times_are_fine() -> bool:
-    """Whether a file that is written after somebody has looked at it gets another time of change, however soon.
-
-    Linux does that since 6.13 (multigrain timestamps); before, the time is that of the last tick of its clock.
-    """
-    release = re.match(r"(\d+)\.(\d+)", platform.release())
-    return platform.system() == "Linux" and release is not None and tuple(map(int, release.groups())) >= (6, 13)
-
-
-_TIMES_ARE_FINE = _times_are_fine()
 
 
 class DurableStore:
@@ -78,7 +62,7 @@ class DurableStore:
         self._directory = directory
         self._patterns = tuple(patterns)
         self._outside = tuple(outside)
-        self._known: dict[str, tuple[tuple[int, int, int], bytes]] = {}
+        self._known: dict[str, tuple[Mark, bytes]] = {}
 
     def digest(self) -> str:
         """Return a digest of names and contents; equal digests mean that nothing durable differs."""
@@ -127,17 +111,15 @@ class DurableStore:
             status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - this runs at every boundary
             if not stat.S_ISREG(status.st_mode):
                 return None
-            mark = (status.st_ino, status.st_size, status.st_mtime_ns)
+            mark = mark_of(status)
             known = self._known.get(path)
             if known is not None and known[0] == mark:
                 return known[1]
-            looked_ns = time.time_ns()
             with open(path, "rb") as file:  # noqa: PTH123
                 content = hashlib.file_digest(file, "sha256").digest()
         except OSError:
             return None
-        if _TIMES_ARE_FINE or looked_ns - status.st_mtime_ns > _TICK_NS:
-            self._known[path] = (mark, content)
+        self._known[path] = (mark, content)
         return content
 
     def _files(self) -> Iterator[tuple[str, str]]:
