@@ -34,6 +34,9 @@ format: $(STAMP) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
 bench: $(STAMP) ## Measure against what one would write by hand, what durability costs and what pruning saves
+	$(BIN)/python benchmarks/cells.py
+	$(BIN)/python benchmarks/first_cell.py
+	$(BIN)/python benchmarks/many_cells.py
 	$(BIN)/python benchmarks/naive_script.py
 	$(BIN)/python benchmarks/announcement.py
 	$(BIN)/python benchmarks/durability.py

@@ -83,9 +83,13 @@ class Measured:
 
 
 MEASURED = (
-    Measured(title="Light Python worker, 2 boundaries", folder="light", calls=2),
+    Measured(title="Light Python worker, 2 calls", folder="light", variant="count=2", calls=2, env={"COUNT": "2"}),
+    Measured(title="Light Python worker, 10 calls", folder="light", variant="count=10", calls=10, env={"COUNT": "10"}),
     Measured(
-        title="LangGraph with SQLite, 12 boundaries",
+        title="Light Python worker, 100 calls", folder="light", variant="count=100", calls=100, env={"COUNT": "100"}
+    ),
+    Measured(
+        title="LangGraph with SQLite, 12 calls",
         folder="langgraph-steps",
         variant="steps=12",
         calls=12,
@@ -93,7 +97,7 @@ MEASURED = (
         env={"STEPS": "12"},
     ),
     Measured(
-        title="LangGraph with SQLite, 40 boundaries",
+        title="LangGraph with SQLite, 40 calls",
         folder="langgraph-steps",
         variant="steps=40",
         calls=40,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,32 @@ def test_what_cannot_be_copied_is_killed_and_says_why(tmp_path):
     assert len(notes) == 1
     assert "is no plain file, or has several names" in notes[0]
     assert any(note.startswith("No cell began with a copy") for note in found.run.info.notes)
+
+
+def test_a_file_that_only_changed_its_mode_is_copied_as_it_is(tmp_path):
+    text = """
+mark = pathlib.Path("mark")
+if os.access("mark", os.F_OK) and mark.stat().st_mode & 0o777 == 0o400:
+    raise SystemExit(0)
+post("/t", {"of": 1})
+mark.chmod(0o400)
+post("/u", {"of": 2}) if os.environ.get("NEVER") else None
+journal.write_text("done")
+"""
+    project = tmp_path / "project"
+    project.mkdir()
+    mark = project / "mark"
+    mark.write_text("old")
+    os.utime(mark, (1_000_000_000, 1_000_000_000))
+    (project / "agent.py").write_text(JOURNAL + text)
+    found = run_matrix(
+        None,
+        root=project,
+        directory=tmp_path / "out",
+        worker="python agent.py",
+        targets=["tickets=any"],
+        env=["TICKETS_URL={tickets.url}"],
+        copies=True,
+    )
+    assert found.verdicts["file.journal.txt.write#1:committing@default"] == "ok"
+    assert found.run.history("file.journal.txt.write#1:committing@default").ends[1].copied

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ackgap.campaign.copying import CopyAudit
 from ackgap.execute.copies import point_of_copy
 from ackgap.model.matrix import CellResult, Variant
@@ -52,11 +54,33 @@ def test_a_cell_that_differs_when_it_is_killed_is_named():
     assert "duplicate" in audit.compare(cell(2, copied=False))
 
 
+def test_what_is_done_to_the_first_life_makes_a_group_of_its_own():
+    plain = [cell(number) for number in range(1, 10)]
+    down = [replace(one, schedule=Schedule.parse(f"{one.schedule},down=72h")) for one in plain]
+    due = [schedule for _, schedule in audit_of(*plain, *down).due()]
+    assert sorted("down" in str(schedule) for schedule in due) == [False, True]
+
+
+def test_a_copied_cell_that_proves_nothing_is_to_be_killed():
+    audit = CopyAudit()
+    assert not audit.take(cell(1, kind=VerdictKind.INCONCLUSIVE))
+    assert audit.take(cell(1, kind=VerdictKind.INCONCLUSIVE, copied=False))
+    assert list(audit.due()) == []
+
+
+def test_another_cell_is_checked_where_a_real_kill_proves_nothing():
+    audit = audit_of(cell(1), cell(2))
+    ((_, first),) = audit.due()
+    audit.compare(replace(cell(1, copied=False, kind=VerdictKind.INCONCLUSIVE), schedule=first))
+    ((_, second),) = audit.due()
+    assert {first, second} == {cell(1).schedule, cell(2).schedule}
+
+
 def test_a_real_kill_that_proves_nothing_is_no_check():
     audit = audit_of(cell(1))
     assert audit.compare(cell(1, copied=False, kind=VerdictKind.INCONCLUSIVE)) == ""
-    assert "0 of them were run again" in next(audit.notes(""))
-    assert "1 more that were so prove nothing" in next(audit.notes(""))
+    assert "0 of them were run again" in next(audit.notes("", complete=True))
+    assert "1 more that were so prove nothing" in next(audit.notes("", complete=True))
 
 
 def test_only_one_plain_kill_of_the_first_life_can_be_copied():

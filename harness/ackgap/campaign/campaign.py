@@ -52,6 +52,7 @@ class _Column:
     planned: bool = False
 
 
+_NO_ORDER = "the undisturbed runs came to their points in different orders"
 Task = tuple[str, Order, Expectation | None]
 
 _MOST_LOST_SLOTS = 10
@@ -133,16 +134,17 @@ class Campaign:
             with on_ground(self._scenario) as ground:
                 while self._waiting:
                     with_pool(self._scenario, ground, self._jobs, isolated=self._isolated, work=self._work)
+                    self._plan_audits(running=0)  # where the last of the cells was lost with its slot
             self._complete = True
         finally:
             for exploration in self._explored.values():
                 for result in exploration.flush():
                     self._listener.finished(result)
+            if self._audit is not None:
+                for text in self._audit.notes(self._why_not_copied, complete=self._complete):
+                    self._listener.noted(text)
         for text in exploration_notes(self._selection, self.bounds, self._explored, self._why_not_pruned):
             self._listener.noted(text)
-        if self._audit is not None:
-            for text in self._audit.notes(self._why_not_copied):
-                self._listener.noted(text)
 
     @property
     def bounds(self) -> Bounds:
@@ -168,13 +170,17 @@ class Campaign:
         return self._selection.prune and self._selection.depth > 1 and not self._why_not_pruned
 
     def _plan_probes(self) -> None:
-        for value, variant in self._values_with_hold_proof():
-            order = replace(self._order(variant, UNDISTURBED), probe=True, hold=value.hold_proof)
-            self._waiting.append(("hold", order, None))
         for column in self._columns:
             for drift in (0, 1):
                 order = replace(self._order(column.variant, UNDISTURBED), probe=True, drift=drift)
                 self._waiting.append(("probe", replace(order, states=self._compares_runs), None))
+            if column is self._columns[0]:  # before any other, so that the first verdicts come early
+                self._plan_holds()
+
+    def _plan_holds(self) -> None:
+        for value, variant in self._values_with_hold_proof():
+            order = replace(self._order(variant, UNDISTURBED), probe=True, hold=value.hold_proof)
+            self._waiting.append(("hold", order, None))
 
     def _values_with_hold_proof(self) -> list[tuple[AxisValue, Variant]]:
         """Return each axis value that is proven by holding, with the first variant that has it."""
@@ -259,15 +265,19 @@ class Campaign:
                 states=masks is not None,
                 masks=masks,
                 copies=self._points.get(variant, ()),
+                why_not_copied="" if self._points.get(variant, ("",)) else _NO_ORDER,
             )
             for schedule in schedules
         )
         return [("cell", order, self._expectations[variant]) for order in orders]
 
-    def _audits(self, audit: CopyAudit) -> list[Task]:
-        """Return tasks for cells that began with a copy and are to be run again with a real kill."""
-        due = [self._tasks(variant, [schedule])[0] for variant, schedule in audit.due()]
-        return [("audit", replace(order, copies=()), expectation) for _, order, expectation in due]
+    def _plan_audits(self, *, running: int) -> None:
+        """Once nothing else is left, plan to run cells again with a real kill that began with a copy."""
+        if self._audit is None or self._waiting or running:
+            return
+        for variant, schedule in self._audit.due():
+            _, order, expectation = self._tasks(variant, [schedule])[0]
+            self._waiting.append(("audit", replace(order, copies=()), expectation))
 
     def _tell_planned(self) -> None:
         """Tell how many cells there will be, taking variants that are not known yet to be like those that are."""
@@ -287,8 +297,7 @@ class Campaign:
                     running[future] = self._waiting.popleft()
                 for future in pool.wait(running):
                     self._take(running.pop(future), future)
-                if not self._waiting and not running and self._audit is not None:
-                    self._waiting.extend(self._audits(self._audit))
+                self._plan_audits(running=len(running))
         except BrokenProcessPool:
             lost = pool.lost()
             self._lost_slots += len(lost)
@@ -348,8 +357,11 @@ class Campaign:
             HarnessFailed: Two crash states that look equal are not, so what was not run is not known.
         """
         exploration = self._explored[result.variant]
-        if self._audit is not None:
-            self._audit.take(result)
+        if self._audit is not None and not self._audit.take(result):
+            _, order, expectation = self._tasks(result.variant, [result.schedule])[0]
+            killed = replace(order, copies=(), why_not_copied="with a copy the cell proved nothing")
+            self._waiting.appendleft(("cell", killed, expectation))
+            return
         step = exploration.take(result.schedule, result)
         for known in step.known:
             self._listener.finished(known)

@@ -7,7 +7,8 @@ on their names alone, so that the same run checks the same cells.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from zlib import crc32
 
@@ -22,6 +23,8 @@ __all__ = ["CopyAudit", "order_of_points", "why_not_copied"]
 
 SHARE = 0.05
 """Of the cells that began with a copy, at least."""
+
+_Group = tuple[Variant, str, int]
 
 
 def why_not_copied(scenario: Scenario) -> str:
@@ -49,65 +52,92 @@ def order_of_points(first: History, second: History) -> tuple[str, ...]:
 
 
 class CopyAudit:
-    """Knows which cells began with a copy, and which of them are to be run again with a real kill."""
+    """Knows which cells began with a copy, and which of them are to be run again with a real kill.
+
+    What is done to the first life, and how many lives are struck, makes a group of its own in each variant: a copy may
+    be right for one and not for another. A real kill that proves nothing is no check; the next cell takes its place.
+    """
 
     def __init__(self) -> None:
-        self._copied: dict[Variant, dict[Schedule, CellResult]] = {}
-        self._sampled: set[tuple[Variant, Schedule]] = set()
+        self._copied: dict[_Group, dict[Schedule, CellResult]] = {}
+        self._sampled: dict[_Group, set[Schedule]] = {}
+        self._in_vain: Counter[_Group] = Counter()
         self._killed = 0
-        self._in_vain = 0
         self._checked = 0
+        self._refuted = False
 
-    def take(self, result: CellResult) -> None:
-        """Take note of a cell that was run."""
-        if result.copied:
-            # Its history is written down by now; a run of many cells must not keep them all.
-            self._copied.setdefault(result.variant, {})[result.schedule] = replace(result, history=())
-        elif result.schedule.faults and not result.equal_to:
-            self._killed += 1
+    def take(self, result: CellResult) -> bool:
+        """Take note of a cell that was run; return whether its result counts.
+
+        A copied one that proves nothing does not: it is to be killed really, and its history is of no use.
+        """
+        if not result.copied:
+            self._killed += bool(result.schedule.faults and not result.equal_to)
+            return True
+        if result.verdict.kind is VerdictKind.INCONCLUSIVE:
+            return False
+        # Its history is written down by now; a run of many cells must not keep them all.
+        self._copied.setdefault(_group_of(result), {})[result.schedule] = replace(result, history=())
+        return True
 
     def due(self) -> Iterator[tuple[Variant, Schedule]]:
         """Yield what is to be run again and was not yet, once everything else has been run."""
-        for variant, results in self._copied.items():
-            wanted = math.ceil(len(results) * SHARE)
-            by_chance = sorted(results, key=lambda schedule: crc32(f"{schedule}@{variant}".encode()))
+        for group, results in self._copied.items():
+            wanted = math.ceil(len(results) * SHARE) + self._in_vain[group]
+            by_chance = sorted(results, key=lambda schedule: crc32(f"{schedule}@{group[0]}".encode()))
+            sampled = self._sampled.setdefault(group, set())
             for schedule in by_chance[:wanted]:
-                if (variant, schedule) not in self._sampled:
-                    self._sampled.add((variant, schedule))
-                    yield variant, schedule
+                if schedule not in sampled:
+                    sampled.add(schedule)
+                    yield group[0], schedule
 
     def compare(self, result: CellResult) -> str:
         """Compare a real kill with the cell that began with a copy; return how they differ, empty if they agree."""
-        copied = self._copied[result.variant][result.schedule]
-        kinds = copied.verdict.kind, result.verdict.kind
-        if VerdictKind.INCONCLUSIVE in kinds:
-            self._in_vain += 1
+        group = _group_of(result)
+        copied = self._copied[group][result.schedule]
+        if result.verdict.kind is VerdictKind.INCONCLUSIVE:
+            self._in_vain[group] += 1
             return ""
         self._checked += 1
-        if kinds[0] is kinds[1] and copied.effects == result.effects:
+        ends = [_end(one) for one in (result, copied)]
+        if ends[0] == ends[1]:
             return ""
-        return (
-            f"{result.cell} is {kinds[1]} with {_counted(result.effects)} when it is killed, and {kinds[0]} with "
-            f"{_counted(copied.effects)} when it begins with a copy"
-        )
+        self._refuted = True
+        return f"{result.cell} is {ends[0]} when it is killed, and {ends[1]} when it begins with a copy"
 
-    def notes(self, why_not: str) -> Iterator[str]:
+    def notes(self, why_not: str, *, complete: bool) -> Iterator[str]:
         """Yield what a reader should know of it.
 
         Args:
             why_not: Why no cell could begin with a copy.
+            complete: The run was carried through.
         """
         copied = sum(map(len, self._copied.values()))
         if not copied:
             yield f"No cell began with a copy: {why_not or 'none was made at any of their points'}."
             return
-        agreed = f"{self._checked} of them were run again with a real kill, with the same verdict and the same effects"
-        vain = f"; {self._in_vain} more that were so prove nothing" if self._in_vain else ""
-        yield (
+        began = (
             f"{copied} cells began with a copy that was made while the worker stood parked, and {self._killed} with a "
-            f"real kill; {agreed}{vain}."
+            "real kill"
         )
+        if self._refuted:
+            yield f"{began}. A copy was not what a kill leaves: no verdict of a copied cell counts."
+            return
+        agreed = f"{self._checked} of them were run again with a real kill, with the same verdict and the same effects"
+        if not complete:
+            agreed += "; the run ended before the others could be chosen from"
+        in_vain = self._in_vain.total()
+        vain = f"; {in_vain} more that were so prove nothing" if in_vain else ""
+        yield f"{began}; {agreed}{vain}."
 
 
-def _counted(effects: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {operation}" for operation, count in sorted(effects.items())) or "no effect"
+def _group_of(result: CellResult) -> _Group:
+    first = result.schedule.faults[0]
+    return result.variant, str(first.manner), len(result.schedule.by_life)
+
+
+def _end(result: CellResult) -> str:
+    """Return what has to be the same, in words."""
+    effects = ", ".join(f"{count} {operation}" for operation, count in sorted(result.effects.items())) or "no effect"
+    codes = ", ".join(sorted({finding.code for finding in result.findings if finding.kind is result.verdict.kind}))
+    return f"{result.verdict.kind}{f' ({codes})' if codes else ''} with {effects} in {result.incarnations} lives"

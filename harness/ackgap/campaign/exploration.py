@@ -240,8 +240,8 @@ class Exploration:
             self._leaders[schedule] = leader
             found = self._results[leader]
             lives = found.incarnations + schedule.depth - leader.depth
-            equal = replace(found, schedule=schedule, equal_to=found.cell, incarnations=lives, duration_s=0.0)
-            self._know(schedule, equal)
+            mine = replace(found, schedule=schedule, incarnations=lives, duration_s=0.0)
+            self._know(schedule, replace(mine, equal_to=found.cell, copied=False))
             self._mirror(schedule, leader)
             self._resolve(leader, self._followers.pop(schedule, []))
 

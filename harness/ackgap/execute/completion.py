@@ -64,7 +64,8 @@ class Completion:
         self._word = EngineWord(EngineState.UNKNOWN, "")
         self._hopeless: tuple[EngineWord, str] | None = None
         self._hopeless_s = self._asked_s = 0.0
-        if engine is not None and order.scenario.hurries:
+        said = any(event.code == "shortened" for event in recorder.history().of(Note))
+        if engine is not None and order.scenario.hurries and not said:
             for text in engine.shortens:
                 recorder.record(Note, code="shortened", text=text)
 

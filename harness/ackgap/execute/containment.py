@@ -160,8 +160,8 @@ def signal_all(pids: list[int], number: int) -> int:
     return reached
 
 
-def stop_all(find: Callable[[], list[int]], *, limit_s: float = 0.5) -> None:
-    """SIGSTOP what `find` returns until it returns nothing that runs.
+def stop_all(find: Callable[[], list[int]], *, limit_s: float = 0.5) -> bool:
+    """SIGSTOP what `find` returns until it returns nothing that runs; return whether that came about.
 
     Args:
         find: Names the processes, anew at each call: one may have forked before it was stopped.
@@ -171,8 +171,9 @@ def stop_all(find: Callable[[], list[int]], *, limit_s: float = 0.5) -> None:
     while running := [pid for pid in find() if not _is_stopped(pid)]:
         signal_all(running, signal.SIGSTOP)
         if time.monotonic() > ends_s:
-            return
+            return False
         time.sleep(0.0001)
+    return True
 
 
 def kill_all(

@@ -28,7 +28,7 @@ class _CopiedRun:
     kind: _Kind
     copies: Copies
     directory: Path
-    made_s: float
+    began_s: float
 
 
 class CopiedRuns:
@@ -57,7 +57,9 @@ class CopiedRuns:
     def _copies(self, order: Order) -> Copies:
         kind = (str(order.variant), order.warm, order.states, order.whole_store)
         for found in self._kept:
-            if found.kind == kind and time.monotonic() - found.made_s < _TOO_OLD_S:
+            # What cannot be copied will not be any better a minute later.
+            fresh = time.monotonic() - found.began_s < _TOO_OLD_S or "" in found.copies.left_out
+            if found.kind == kind and fresh:
                 self._kept.remove(found)
                 self._kept.append(found)
                 return found.copies
@@ -66,11 +68,16 @@ class CopiedRuns:
             workspace.remove_tree(old.directory)
         self._count += 1
         directory = self._directory / str(self._count)
+        began_s = time.monotonic()
         history, copies = self._run(replace(order, schedule=UNDISTURBED, copies=()), directory)
         if passed_in_order(history) != order.copies:
-            copies.left_out[""] = "a run that was copied came to its points in another order than one that was not"
+            late = 1 not in history.ends or history.ends[1].by_harness
+            copies.left_out[""] = (
+                "the run that was to be copied did not end within limits.life_s"
+                if late
+                else "a run that was copied came to its points in another order than one that was not"
+            )
             workspace.remove_tree(directory)
-        if copies.left_out.get(""):
             copies.by_point.clear()
-        self._kept.append(_CopiedRun(kind=kind, copies=copies, directory=directory, made_s=time.monotonic()))
+        self._kept.append(_CopiedRun(kind=kind, copies=copies, directory=directory, began_s=began_s))
         return copies

@@ -41,8 +41,11 @@ __all__ = ["LIVED", "Beginning", "Copier", "Copies", "ParkedCopy", "passed_in_or
 _WORK, _SCRATCH = "work", "tmp"
 _ROUNDS = 5
 """Rounds of the loop in which everything that a stopped worker has said by then is read and understood."""
-_MOST_BYTES = 2 * 1024**3
-"""That the copies of one run may take."""
+_MOST_BYTES = 512 * 1024**2
+"""That the copies of one run may take; each slot keeps those of two."""
+_LEFT_FREE_BYTES = 512 * 1024**2
+"""What is left to everybody else where they go."""
+_HOLE_BYTES = 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,7 @@ class ParkedCopy:
         output: What the worker had printed.
         told: What had been said once and is not to be said again.
         clock_offset_s: Of the targets' clock.
+        made_s: When, in seconds since the epoch.
     """
 
     directory: Path
@@ -72,6 +76,12 @@ class ParkedCopy:
     output: str
     told: frozenset[str]
     clock_offset_s: float
+    made_s: float
+
+    def clock(self) -> VirtualClock:
+        """Return the targets' clock as it stood here: since then no time has passed for them."""
+        lay_s = time.time() - self.made_s
+        return VirtualClock(self.clock_offset_s, real=lambda: time.time() - lay_s)
 
     def parked_targets(self) -> dict[str, ParkedTarget]:
         """Return what each target knew, made anew for whoever goes on from it."""
@@ -165,7 +175,7 @@ class Copier:
         self._budget_bytes = _MOST_BYTES
         self._count = 0
         self._began_ns = time.time_ns() - 2 * 10**9  # file systems round
-        self._copied_before: dict[str, tuple[tuple[int, int, int], str]] = {}
+        self._copied_before: dict[str, tuple[tuple[int, int, int, int], str]] = {}
         self.copies = Copies(own_words=own_words)
         workspace.remove_tree(directory)
         directory.mkdir(parents=True)
@@ -179,22 +189,28 @@ class Copier:
             write: The durable write that is about to begin there, if one is.
             told: What has been said once by now.
         """
+        if life.frozen_at is not None:  # a write that lands before another point is copied
+            self.copies.left_out[str(point)] = "another point was being copied"
+            return
         life.freeze(point.boundary.kind)
-        began_s = asyncio.get_running_loop().time()
-        settling = await settle(life, self._store, self._limits, but=write)
-        settle_s = asyncio.get_running_loop().time() - began_s
-        life.process.stand_still()
         try:
+            began_s = asyncio.get_running_loop().time()
+            settling = await settle(life, self._store, self._limits, but=write)
+            settle_s = asyncio.get_running_loop().time() - began_s
+            stands = life.process.stand_still()
             for _ in range(_ROUNDS):
                 await asyncio.sleep(0)
-            if life.incarnation != 1 or life.process.exited.is_set():
-                raise NotToBeCopied("only the first life is copied, and only while it lives")
+            if life.incarnation != 1 or life.process.exited.is_set() or not stands:
+                raise NotToBeCopied("only the first life is copied, and only while it lives and stands still")
             if settling is not Settling.SETTLED:
                 raise NotToBeCopied("durable writes were still in flight, or could not be seen")
+            if any(map(_shares_memory, life.process.pids())):
+                raise NotToBeCopied("it has memory in use that outlives it and is not copied (/dev/shm)")
+            targets = pickle.dumps({name: service.parked() for name, service in self._targets.items()})
             self.copies.by_point[str(point)] = ParkedCopy(
-                directory=self._copied(),
+                directory=self._copied(len(targets)),
                 events=self._recorder.history().events,
-                targets=pickle.dumps({name: service.parked() for name, service in self._targets.items()}),
+                targets=targets,
                 settling=settling,
                 settle_s=settle_s,
                 parked=tuple(life.parked),
@@ -202,29 +218,48 @@ class Copier:
                 output=life.process.output_tail,
                 told=frozenset(told),
                 clock_offset_s=self._clock.offset_s,
+                made_s=time.time(),
             )
         except NotToBeCopied as reason:
             self.copies.left_out[str(point)] = str(reason)
+        except Exception as error:  # it must not fail the request that stands here
+            self.copies.left_out[str(point)] = f"it could not be copied: {error!r}"
         finally:
             life.process.wake()
             life.parked.clear()
             life.thaw()
 
-    def _copied(self) -> Path:
+    def _copied(self, more_bytes: int) -> Path:
         """Copy the worker's directories.
+
+        Args:
+            more_bytes: What the copy takes besides.
 
         Raises:
             NotToBeCopied: Something in them is no copy of itself, or there is no room.
         """
         self._count += 1
         copy = self._directory / str(self._count)
+        budget_bytes, before = self._budget_bytes, dict(self._copied_before)
         try:
+            if shutil.disk_usage(self._directory).free < _LEFT_FREE_BYTES:
+                raise NotToBeCopied("there is little room left where the copies go")
+            self._spend(more_bytes)
             copy.mkdir()
             for name, place in self._places.items():
                 self._copy_tree(str(place), str(copy / name))
-        except OSError as error:
+        except (OSError, NotToBeCopied) as error:
+            self._budget_bytes, self._copied_before = budget_bytes, before
+            workspace.remove_tree(copy)
+            if isinstance(error, NotToBeCopied):
+                raise
             raise NotToBeCopied(f"its files could not be copied: {error.strerror or error}") from error
         return copy
+
+    def _spend(self, count: int) -> None:
+        self._budget_bytes -= count
+        if self._budget_bytes < 0:
+            raise NotToBeCopied("the copies would take too much room")
 
     def _copy_tree(self, source: str, copy: str) -> None:
         os.mkdir(copy)  # noqa: PTH102 - a hot path, as all of this
@@ -242,18 +277,27 @@ class Copier:
     def _copy_file(self, path: str, status: os.stat_result, place: str) -> None:
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise NotToBeCopied(f"{os.path.basename(path)} is no plain file, or has several names")  # noqa: PTH119
-        mark = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if status.st_size > status.st_blocks * 512 + _HOLE_BYTES:
+            raise NotToBeCopied(f"{os.path.basename(path)} has holes, which a copy would fill")  # noqa: PTH119
+        mark = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         # What a memory map writes changes no time stamp after the first; before that it is as old as the project.
         untouched = status.st_mtime_ns < self._began_ns
         if untouched and (known := self._copied_before.get(path)) is not None and known[0] == mark:
             os.link(known[1], place)
             return
-        self._budget_bytes -= status.st_size
-        if self._budget_bytes < 0:
-            raise NotToBeCopied("the copies would take too much room")
+        self._spend(status.st_size)
         shutil.copy2(path, place)
         if untouched:
             self._copied_before[path] = mark, place
+
+
+def _shares_memory(pid: int) -> bool:
+    """Whether a process has a named piece of shared memory, or a named semaphore, mapped (Linux)."""
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_bytes()
+    except OSError:
+        return False
+    return any(b" /dev/shm/" in line and not line.endswith(b"(deleted)") for line in maps.splitlines())
 
 
 def point_of_copy(schedule: Schedule) -> str:

@@ -298,8 +298,10 @@ class Gatekeeper:
 
     async def _thawed(self, life: Life, point: CrashPoint, *, lands: bool = False, lands_at_call: bool = False) -> None:
         """Stand as long as the life is frozen; durable writes that land may pass, some only if it stands at a call."""
-        lands = lands or (lands_at_call and life.frozen_at is BoundaryKind.CALL)
-        if life.frozen_at is not None and not lands and not life.dead:
+        # Again after each thaw: whoever is woken first may have frozen the life anew.
+        while life.frozen_at is not None and not life.dead:
+            if lands or (lands_at_call and life.frozen_at is BoundaryKind.CALL):
+                break
             life.parked.append(str(point))
             await life.freed.wait()
         if life.dead:
@@ -329,7 +331,7 @@ class Gatekeeper:
                 raise Severed
             return None
         await self._thawed(life, point, lands_at_call=lands_at_call)
-        if self.copier is not None and life.frozen_at is None:
+        if self.copier is not None:
             await self.copier.copy(life, point, write=write, told=self.told)
         return None
 

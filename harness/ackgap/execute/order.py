@@ -93,6 +93,7 @@ class Order:
             are taken for one.
         copies: Points in the order in which undisturbed runs come to them: begin where a run that comes to the same
             was copied. None has every life lived.
+        why_not_copied: Why there are none although they were asked for.
     """
 
     scenario: Scenario
@@ -107,3 +108,4 @@ class Order:
     masks: Learned | None = None
     whole_store: bool = False
     copies: tuple[str, ...] = ()
+    why_not_copied: str = ""

@@ -180,9 +180,9 @@ class WorkerProcess:
         """SIGSTOP all of it."""
         containment.signal_all(self.pids(), signal.SIGSTOP)
 
-    def stand_still(self) -> None:
-        """SIGSTOP all of it, and return once nothing of it goes on."""
-        containment.stop_all(self.pids)
+    def stand_still(self) -> bool:
+        """SIGSTOP all of it, and wait until nothing of it goes on; return whether that came about."""
+        return containment.stop_all(self.pids)
 
     def wake(self) -> None:
         """SIGCONT all of it."""

@@ -27,7 +27,7 @@ from typing import TypeVar
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, isolation, workspace
 from ackgap.execute.copied_runs import CopiedRuns
-from ackgap.execute.copies import LIVED, Copies
+from ackgap.execute.copies import Beginning, Copies
 from ackgap.execute.forwarder import reset_door_of
 from ackgap.execute.ground import remove_ground
 from ackgap.execute.interposing import Interposing
@@ -123,7 +123,7 @@ class _Slot:
             await self._witness.listen()
 
     def run(self, order: Order, watch: Callable[[Event], None] | None) -> Finished:
-        beginning = self._copied_runs.beginning(order) if order.copies else LIVED
+        beginning = self._copied_runs.beginning(order) if order.copies else Beginning(why_none=order.why_not_copied)
         supervisor = Supervisor(order, self._lent_to(order), watch=watch, beginning=beginning)
         history = self._loop.run_until_complete(supervisor.run())
         return Finished(

@@ -71,7 +71,7 @@ class Supervisor:
         self._own_words = beginning.own_words if beginning.copy is not None else new_own_words()
         self._launch = Launch(order, surroundings, cell=self._own_words)
         self._recorder = self._begun_recorder(watch, beginning)
-        self._clock = VirtualClock(0.0 if self._copy is None else self._copy.clock_offset_s)
+        self._clock = VirtualClock() if self._copy is None else self._copy.clock()
         self._reader = reader_for(order, surroundings, own_words=self._own_words, now_s=time.time())
         self._store = _store_of(order, surroundings, self._reader)
         client = order.scenario.client

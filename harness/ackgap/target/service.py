@@ -192,8 +192,11 @@ class TargetService:
         """
         if self._cell is None:
             raise RuntimeError("no cell has begun")
-        if self._listener is not None and select.select([self._listener], [], [], 0)[0]:
-            raise NotToBeCopied("a connection had not been accepted yet")
+        if self._listener is not None:
+            waiting = select.poll()
+            waiting.register(self._listener, select.POLLIN)
+            if waiting.poll(0):
+                raise NotToBeCopied("a connection had not been accepted yet")
         return self._cell.parked()
 
     def take_up(self, parked: ParkedTarget, earlier: Sequence[Event], *, dead: int) -> None:
