@@ -23,7 +23,7 @@ COPIED = {
     "plain-journal": ("httpx",),
     "pydantic-ai": ("dbos", "pydantic_ai"),
 }
-"""Engines whose state is in files alone, so that it can be copied; and what they need."""
+"""Engines whose state is in files alone, and what they need. Elsewhere (`test_engines`) they begin with copies."""
 
 
 def killed(found: MatrixRun) -> list:
@@ -41,24 +41,6 @@ def test_a_known_answer_is_the_same_where_recoveries_begin_with_copies(folder, t
     ).verdicts
 
     assert {cell: found.get(cell) for cell in expected} == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COPIED)
-def test_an_engine_is_the_same_where_recoveries_begin_with_copies(name, tmp_path):
-    need(*COPIED[name], hint=f"pip install 'ackgap[{name.removesuffix('-functional')}]'")
-
-    found = run_matrix(
-        SCENARIOS / "engines" / name,
-        root=tmp_path,
-        directory=tmp_path / "out",
-        slice_name="gap",
-        warm=True,
-        copies=True,
-    )
-
-    assert found.verdicts == json.loads((SCENARIOS / "engines" / name / "expected.json").read_text())
-    assert all(cell.copied for cell in killed(found))
 
 
 @pytest.mark.slow
