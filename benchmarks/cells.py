@@ -45,7 +45,7 @@ from ackgap.scenario.load import load_scenario
 from ackgap.target.profiles.profile import load_profile
 
 SUBJECTS_DIRECTORY = Path(__file__).resolve().parent / "subjects"
-ROUNDS = 3
+ROUNDS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
