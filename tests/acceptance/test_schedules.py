@@ -210,7 +210,9 @@ def test_of_two_writes_at_once_the_later_one_lands_first_and_the_worker_dies_in_
     scenario = SCENARIO.partition("[axes")[0]
     held = "hold@file.result.replace#1:committing,until=file.cursor.replace#1"
     out_of_order = f"{held};kill@file.cursor.replace#1:committed"
-    outcome = run(project, held, out_of_order, scenario=scenario, agent=BOTH)
+    # On a busy machine the second thread may have landed its write before the first has come to its own.
+    one_ahead = "import time\n" + BOTH.replace("thread.start()", "thread.start(), time.sleep(0.5)")
+    outcome = run(project, held, out_of_order, scenario=scenario, agent=one_ahead)
     assert outcome.verdicts[f"{held}@default"] == "ok"
     assert outcome.verdicts[f"{out_of_order}@default"] == "lost"
     landed = [
