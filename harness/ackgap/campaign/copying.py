@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from zlib import crc32
 
+from ackgap.campaign.sight import out_of_sight
 from ackgap.execute.copies import passed_in_order
 from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant
@@ -29,20 +30,9 @@ _Group = tuple[Variant, str, int]
 
 def why_not_copied(scenario: Scenario) -> str:
     """Return why no cell of a scenario can begin with a copy; empty where they may."""
-    if not scenario.worker.python_injector:
-        return "no hook in the worker proves that no write is in flight"
-    if scenario.services:
-        return f"the service {scenario.services[0].name!r} keeps state in a server, which is not copied"
-    if scenario.client is not None:
-        return "the client lives on beside the worker, and waits for an answer or does not"
-    if scenario.worker.reset is not None or scenario.worker.external_state:
-        return "the worker keeps state outside of its cell"
-    if scenario.worker.allow_write:
-        return "the worker may write outside of its cell (allow_write), where ackgap does not look"
-    real = [target.name for target in scenario.targets if target.upstream is not None or target.replay is not None]
-    if real:
-        return f"{real[0]} is a real service or a recording of one, which cannot be copied"
-    return ""
+    if reason := out_of_sight(scenario):
+        return reason
+    return "the worker keeps state outside of its cell" if scenario.worker.external_state else ""
 
 
 def order_of_points(first: History, second: History) -> tuple[str, ...]:

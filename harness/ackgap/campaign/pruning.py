@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ackgap.campaign.sight import out_of_sight
 from ackgap.scenario.scenario import Scenario
 from ackgap.target.profiles.profile import Profile
 
@@ -15,19 +16,8 @@ _MODELS = frozenset({"chat", "responses", "messages"})
 
 def why_not_pruned(scenario: Scenario) -> str:
     """Return why no two points of a scenario are known to lead to the same state; empty where they may be."""
-    if not scenario.worker.python_injector:
-        return "no hook in the worker proves that no write is in flight"
-    if scenario.services:
-        return f"the service {scenario.services[0].name!r} lives on beside the worker, and what it has in memory"
-    if scenario.client is not None:
-        return "the client lives on beside the worker, and waits for an answer or does not"
-    if scenario.worker.reset is not None:
-        return "a reset command clears state that ackgap does not see"
-    real = [target.name for target in scenario.targets if target.upstream is not None or target.replay is not None]
-    if real:
-        return f"{real[0]} is a real service or a recording of one, whose state ackgap does not see"
-    if scenario.worker.allow_write:
-        return "the worker may write outside of its cell (allow_write), where ackgap does not look"
+    if reason := out_of_sight(scenario):
+        return reason
     if scenario.checks:
         return f"the check {scenario.checks[0].name!r} may look at anything in a history"
     return ""
