@@ -44,15 +44,12 @@ class PartOutcome:
     host: str
 
 
-def run_on_cluster(
-    address: str, options: Mapping[str, Json], *, parts: int, into: Path, tell: Callable[[str], None]
-) -> list[Path]:
-    """Run all parts on a cluster, and return the directories that their results are in now.
+def run_on_cluster(address: str, options: Mapping[str, Json], *, into: Path, tell: Callable[[str], None]) -> list[Path]:
+    """Run a part on each worker of a cluster, and return the directories that their results are in now.
 
     Args:
         address: Of Dask's scheduler.
         options: Of `ackgap run`, by their names.
-        parts: How many; 0 takes one for each worker of the cluster.
         into: Where the directories go.
         tell: Told of each part as it is done.
 
@@ -76,7 +73,7 @@ def run_on_cluster(
             next_step="start one with `dask scheduler`, and workers with `dask worker ADDRESS`",
         ) from error
     with client:
-        parts = parts or len(client.scheduler_info(n_workers=-1)["workers"])
+        parts = len(client.scheduler_info(n_workers=-1)["workers"])
         if not parts:
             raise UsageInvalid(
                 "the cluster has no worker",

@@ -7,19 +7,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ackgap.cli.shown import show
 from ackgap.distributed import run_on_cluster
 from ackgap.errors import UsageInvalid
 from ackgap.merge import merge_runs
 from ackgap.report.store import Run
-from ackgap.report.terminal import make_console, print_run
-from ackgap.report.write import HTML_FILE, write_reports_of
 
 __all__ = ["spread"]
 
 _ALONE = ("shard", "resume", "orders", "record")
 """What a run in parts cannot do."""
-_HERE = ("dask", "out", "expected", "write_expected", "command_function")
-"""What is done with the whole, and not by a part."""
 
 
 def spread(options: argparse.Namespace, directory: Path) -> Run:
@@ -31,18 +28,15 @@ def spread(options: argparse.Namespace, directory: Path) -> Run:
     for name in _ALONE:
         if getattr(options, name):
             raise UsageInvalid(f"--{name} needs all of a run in one place", where="--dask", next_step="leave one out")
-    given = {name: value for name, value in vars(options).items() if name not in _HERE}
-    without = {"dask": "", "expected": None, "write_expected": None}
+    # What is done with the whole is not done with a part.
+    given = {**vars(options), "dask": "", "expected": None, "write_expected": None}
 
     def tell(text: str) -> None:
         if not options.quiet:
             print(text, file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory(prefix="ackgap-parts-") as scratch:
-        parts = run_on_cluster(options.dask, {**given, **without}, parts=0, into=Path(scratch), tell=tell)
+        parts = run_on_cluster(options.dask, given, into=Path(scratch), tell=tell)
         result = merge_runs(parts, directory)
-    console = make_console()
-    print_run(console, result)
-    write_reports_of(result)
-    console.print(f"\n{directory / HTML_FILE}")
+    show(result, directory)
     return result

@@ -1,0 +1,19 @@
+"""What is done with a run that is there: it is printed, and its reports are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ackgap.report.store import Run
+from ackgap.report.terminal import make_console, print_run
+from ackgap.report.write import HTML_FILE, write_reports_of
+
+__all__ = ["show"]
+
+
+def show(result: Run, directory: Path) -> None:
+    """Print the matrix, write the reports, and say where they are; it is printed also where they cannot be written."""
+    console = make_console()
+    print_run(console, result)
+    write_reports_of(result)
+    console.print(f"\n{directory / HTML_FILE}")
