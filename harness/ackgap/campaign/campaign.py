@@ -337,7 +337,7 @@ class Campaign:
         kind, order, _ = task
         outcome = future.result()
         if kind == "audit":
-            self._check_copy(future.result())
+            self._check_copy(outcome)
         elif isinstance(outcome, CellResult):
             self._take_cell(outcome)
         elif kind == "hold":

@@ -27,7 +27,7 @@ from ackgap.execute.settling import settle
 from ackgap.execute.store import DurableStore
 from ackgap.execute.turnstile import Write
 from ackgap.model.boundary import CrashPoint
-from ackgap.model.event import BoundaryReached, Event, Settling
+from ackgap.model.event import Event, Settling
 from ackgap.model.history import History
 from ackgap.model.manner import FaultKind
 from ackgap.model.schedule import Schedule
@@ -313,8 +313,4 @@ def point_of_copy(schedule: Schedule) -> str:
 
 def passed_in_order(history: History) -> tuple[str, ...]:
     """Return the points that the first life of a run came to, in their order."""
-    return tuple(
-        str(CrashPoint(name=event.name, occurrence=event.occurrence, phase=event.phase))
-        for event in history.of(BoundaryReached)
-        if event.incarnation == 1
-    )
+    return tuple(event.point_text for event in history.passages if event.incarnation == 1)

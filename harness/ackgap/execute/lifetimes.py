@@ -94,11 +94,7 @@ class Lifetimes:
     def start(self) -> Life:
         """Start the next life."""
         incarnation = len(self.all) + 1
-        process = WorkerProcess(
-            token=secrets.token_hex(16),
-            output_bytes=self._limits.output_bytes,
-            in_doubt_when=self._spec.in_doubt_when,
-        )
+        process = self._new_process()
         life = Life(
             incarnation=incarnation,
             token=process.token,
@@ -129,11 +125,16 @@ class Lifetimes:
             self._recorder.record(Note, code="started_plainly", text=text, incarnation=incarnation)
         return life
 
+    def _new_process(self) -> WorkerProcess:
+        return WorkerProcess(
+            token=secrets.token_hex(16),
+            output_bytes=self._limits.output_bytes,
+            in_doubt_when=self._spec.in_doubt_when,
+        )
+
     def take_over(self, copy: ParkedCopy) -> Life:
         """Begin with a life that another run has copied while it stood parked: it is as good as killed there."""
-        process = WorkerProcess(
-            token=secrets.token_hex(16), output_bytes=self._limits.output_bytes, in_doubt_when=self._spec.in_doubt_when
-        )
+        process = self._new_process()
         process.has_died_elsewhere(copy.output)
         life = Life(incarnation=1, token=process.token, process=process, faults=self._order.schedule.faults_in(1))
         assert life.blow is not None
