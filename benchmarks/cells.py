@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Self
 
 import psutil
-from measure import Interval, machine
+from measure import Interval, keep, machine
 from naive_script import Subject, kill_by_hand
 
 from ackgap.campaign.cell import CellTask, RawRun, run_cell, run_raw
@@ -281,8 +281,7 @@ def main(arguments: list[str]) -> int:
         for line in found:
             print(line, flush=True)
             lines.append(line)
-    if "--write" in arguments:
-        Path(__file__).with_suffix(".txt").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    keep(__file__, lines, arguments)
     return 0
 
 

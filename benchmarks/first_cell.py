@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import Interval, machine
+from measure import Interval, keep, machine
 
 from ackgap.model.verdict import Colour, VerdictKind
 
@@ -77,8 +77,7 @@ def main(arguments: list[str]) -> int:
         for place, what in enumerate(("first verdict of a crash", "first red verdict", "all 46 cells and the reports")):
             lines.append(f"  {what:<28} {Interval.of([times[place] for times in found[warm]]).text('8.1f')} s")
     print(*lines, sep="\n")
-    if "--write" in arguments:
-        Path(__file__).with_suffix(".txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    keep(__file__, lines, arguments)
     return 0
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import psutil
-from measure import machine
+from measure import keep, machine
 
 from ackgap.matrix_run import run_matrix
 from ackgap.model.matrix import Variant
@@ -84,8 +84,7 @@ def main(arguments: list[str]) -> int:
         few, many = found[1_000][name], found[10_000][name]
         lines.append(f"{words:<44}{few:>10.1f}{many:>10.1f}{many / few:>8.2f}")
     print(*lines, sep="\n")
-    if "--write" in arguments:
-        Path(__file__).with_suffix(".txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    keep(__file__, lines, arguments)
     return 0
 
 

@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ackgap import __version__
 
@@ -67,3 +68,9 @@ def machine() -> str:
         f"{platform.python_implementation()} {platform.python_version()}, ackgap {__version__}, "
         f"load average {os.getloadavg()[0]:.1f} at the start"
     )
+
+
+def keep(script: str, lines: Sequence[str], arguments: Sequence[str]) -> None:
+    """Keep what was printed beside the script, where `--write` is among its arguments."""
+    if "--write" in arguments:
+        Path(script).with_suffix(".txt").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from measure import machine
+from measure import keep, machine
 
 from ackgap.campaign.pruning import why_not_pruned
 from ackgap.errors import AckgapError, EnvironmentLacks
@@ -67,7 +67,6 @@ def row(folder: Path) -> tuple[str, bool]:
 
 def main(arguments: list[str]) -> int:
     """Run every scenario, print a table, and return the exit status."""
-    write = "--write" in arguments
     lines = [machine(), ""]
     print(*lines, sep="\n", flush=True)
     all_same = True
@@ -80,8 +79,7 @@ def main(arguments: list[str]) -> int:
         all_same = all_same and same
         lines.append(text)
         print(text, flush=True)
-    if write:
-        (Path(__file__).parent / "pruning.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    keep(__file__, lines, arguments)
     return 0 if all_same else 1
 
 
