@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +36,21 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def shows() -> Callable[[Any, str | re.Pattern[str]], None]:
+    """Wait until an element shows a text.
+
+    `page.wait_for_function` would not do: it looks again by means of eval, which the page's own policy forbids.
+    """
+
+    def wait(element: Any, text: str | re.Pattern[str]) -> None:
+        from playwright.sync_api import expect
+
+        expect(element).to_contain_text(text, timeout=30_000)
+
+    return wait
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +18,7 @@ from ackgap.model.verdict import VerdictKind
 from ackgap.report.write import write_reports
 
 pytestmark = pytest.mark.slow
+Shows = Callable[[Any, str], None]
 CELL = "tickets.create#1:returned@durability=sync,key=payload,protection=key"
 
 
@@ -115,7 +116,9 @@ def test_a_chip_switches_a_verdict_off_and_on(opened: Opened, partner_review: Pa
     assert page.locator("button.cell.off").count() == 0
 
 
-def test_an_axis_folds_its_columns_and_a_cell_then_offers_its_variants(opened: Opened, partner_review: Path) -> None:
+def test_an_axis_folds_its_columns_and_a_cell_then_offers_its_variants(
+    opened: Opened, partner_review: Path, shows: Shows
+) -> None:
     page = opened.go(partner_review)
     for axis in ("Durability", "Idempotency key"):
         page.locator("#axes button", has_text=axis).click()
@@ -126,7 +129,7 @@ def test_an_axis_folds_its_columns_and_a_cell_then_offers_its_variants(opened: O
     members = page.locator("#sheet .members button")
     assert members.count() == 6
     members.filter(has_text="exit, fixed").click()
-    page.wait_for_function("document.querySelector('#sheet .where').textContent.includes('key=fixed')")
+    shows(page.locator("#sheet .where"), "key=fixed")
     assert "T-102" not in page.locator("#sheet").inner_text()
 
 

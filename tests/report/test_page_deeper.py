@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from ackgap.report.write import write_reports
 
 pytestmark = pytest.mark.slow
+Shows = Callable[[Any, str | re.Pattern[str]], None]
 VARIANT = "durability=sync,key=payload,protection=key"
 
 
@@ -48,7 +50,7 @@ def test_second_crashes_fold_and_open_below_their_first_point(page: Any, deeper:
     assert page.locator("tr.branch").count() == before
 
 
-def test_a_folded_line_opens_its_worst_cell_and_names_the_others(page: Any, deeper: Path) -> None:
+def test_a_folded_line_opens_its_worst_cell_and_names_the_others(page: Any, deeper: Path, shows: Shows) -> None:
     go(page, deeper)
     page.locator("button.fold").first.click()
     page.locator('button.cell[aria-label^="langgraph.put.step3#1:committed, then killed again"]').first.click()
@@ -56,12 +58,11 @@ def test_a_folded_line_opens_its_worst_cell_and_names_the_others(page: Any, deep
     members = page.locator("#sheet .members button")
     assert members.count() == 4
     members.filter(has_text="tickets.create#1:received").click()
-    said = "document.querySelector('#sheet .where').textContent"
-    page.wait_for_function(f"{said}.includes('2.kill@tickets.create#1:received')")
+    shows(page.locator("#sheet .where"), "2.kill@tickets.create#1:received")
     assert page.locator('button.cell[aria-selected="true"]').count() == 1
 
 
-def test_a_second_crash_is_opened_by_its_address_and_told_in_words(page: Any, deeper: Path) -> None:
+def test_a_second_crash_is_opened_by_its_address_and_told_in_words(page: Any, deeper: Path, shows: Shows) -> None:
     cell = f"kill@tickets.create#1:applied;2.kill@tickets.create#1:returned@{VARIANT}"
     go(page, deeper, cell)
     sheet = page.locator("#sheet")
@@ -71,9 +72,7 @@ def test_a_second_crash_is_opened_by_its_address_and_told_in_words(page: Any, de
     assert "Certain since tickets.create#1:applied of life 1: 4 cells end in the same way" in text
     sheet.locator("summary", has_text="Shown by 4 cells").click()
     sheet.locator(".cells button").last.click()
-    page.wait_for_function(
-        "document.querySelector('#sheet .where').textContent.startsWith('tickets.create#1:applied@')"
-    )
+    shows(sheet.locator(".where"), re.compile(r"^tickets\.create#1:applied@"))
 
 
 def test_a_race_shows_its_rate_in_the_matrix_and_the_interval_in_the_sheet(page: Any, deeper: Path) -> None:
