@@ -95,12 +95,9 @@ class Announcer:
         return future
 
     def number_of_write(self) -> int:
-        """Return the number of a durable write that is about to begin; it is no longer pending."""
+        """Return the number of a durable write that is about to begin; it is pending until it says so."""
         number = _asked_for.get()
-        if number in self._pending:
-            del self._pending[number]
-            return number
-        return next(self._writes)
+        return number if number in self._pending else next(self._writes)
 
     # -------------------------------------------------------------- reaching
 
@@ -108,15 +105,19 @@ class Announcer:
         """Park this thread at a phase."""
         message["thread"] = surroundings.thread_name()
         message["blocks_loop"] = surroundings.blocks_loop()
-        message["pending"] = list(self._pending)
-        self.channel.reach(message)
+        self.channel.reach(message, self._say_what_is_pending)
 
     async def reach_async(self, message: dict[str, Any]) -> None:
         """Park this coroutine at a phase."""
         message["thread"] = surroundings.thread_name(task=True)
         message["blocks_loop"] = False
+        await self.channel.reach_async(message, self._say_what_is_pending)
+
+    def _say_what_is_pending(self, message: dict[str, Any]) -> None:
+        """Complete a message that is just being sent: what another thread says next must not contradict it."""
+        if message["phase"] == "committing":
+            self._pending.pop(message["op"], None)
         message["pending"] = list(self._pending)
-        await self.channel.reach_async(message)
 
 
 class Call:

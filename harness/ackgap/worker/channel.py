@@ -89,11 +89,16 @@ class Channel:
             self._told.add(text)
             self.tell({"type": "trouble", "text": text})
 
-    def reach(self, message: Message) -> None:
-        """Announce where this thread stands and park it until it may go on."""
+    def reach(self, message: Message, complete: Callable[[Message], object]) -> None:
+        """Announce where this thread stands and park it until it may go on.
+
+        Args:
+            message: What it says.
+            complete: Called with it while nobody else can send, for what has to be true at that very moment.
+        """
         gate = _thread.allocate_lock()
         gate.acquire()
-        number = self._post(message, gate.release)
+        number = self._post(message, complete, gate.release)
         try:
             if self._reader is None or sys.is_finalizing():
                 self._read_until(number)  # no other thread will run again
@@ -107,37 +112,38 @@ class Channel:
         finally:
             self._parked.pop(number, None)
 
-    async def reach_async(self, message: Message) -> None:
-        """Announce where this coroutine stands and let its siblings run until it may go on."""
+    async def reach_async(self, message: Message, complete: Callable[[Message], object]) -> None:
+        """Announce where this coroutine stands and let its siblings run until it may go on; see `reach`."""
         loop = surroundings.running_asyncio_loop()
         if loop is None:
-            await self._reach_elsewhere(message)
+            await self._reach_elsewhere(message, complete)
             return
         future = loop.create_future()
 
         def wake() -> None:
             loop.call_soon_threadsafe(_settle, future)
 
-        number = self._post(message, wake)
+        number = self._post(message, complete, wake)
         try:
             await future
         finally:
             self._parked.pop(number, None)
 
-    async def _reach_elsewhere(self, message: Message) -> None:
+    async def _reach_elsewhere(self, message: Message, complete: Callable[[Message], object]) -> None:
         """Park a coroutine of an event loop that is not asyncio's: in a thread under trio, else with the loop."""
         trio = surroundings.running_trio()
         if trio is None:
             message["blocks_loop"] = True
-            self.reach(message)
+            self.reach(message, complete)
             return
-        await trio.to_thread.run_sync(self.reach, message)
+        await trio.to_thread.run_sync(self.reach, message, complete)
 
-    def _post(self, message: Message, wake: Callable[[], object]) -> int:
+    def _post(self, message: Message, complete: Callable[[Message], object], wake: Callable[[], object]) -> int:
         with self._lock:
             number = next(self._ids)
             self._parked[number] = wake
             message["id"] = number
+            complete(message)
             self._send(message)
             if self._reader is None and not sys.is_finalizing():
                 self._reader = _Reader(self._descriptor, self._read)
