@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +28,7 @@ from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
+from ackgap.report.commands import replay_prefix
 from ackgap.report.info import AxisInfo, RunInfo
 from ackgap.report.lock import directory_lock
 from ackgap.report.store import RUN_FILE, Run, RunWriter, read_run
@@ -38,7 +37,7 @@ from ackgap.requirements import check_requirements, network_note, versions
 from ackgap.scenario.scenario import Scenario
 from ackgap.source import SOURCE_FILE, Source
 
-__all__ = ["Session", "check_writable", "replay_prefix", "set_aside"]
+__all__ = ["Session", "check_writable", "set_aside"]
 
 
 def _shortened_notes(scenario: Scenario) -> tuple[str, ...]:
@@ -237,6 +236,7 @@ class Session:
             named=self._selection.schedules,
             fingerprint=self._fingerprint,
             shard=str(self._shard),
+            known_gaps=self._scenario.known_gaps,
             started_at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             command=self._command,
             axes=tuple(AxisInfo.of(axis) for axis in self._scenario.axes),
@@ -348,23 +348,3 @@ def set_aside(directory: Path) -> None:
             where=str(directory),
             next_step="name another directory with --out",
         ) from error
-
-
-def replay_prefix(directory: Path) -> str:
-    """Return what a cell's name is appended to, to run a cell of the results there again."""
-    return f"{_program()} replay {shlex.quote(_relative(directory))}"
-
-
-def _program() -> str:
-    """Return how ackgap is called from the shell that this process came from."""
-    called = Path(sys.argv[0])
-    if shutil.which("ackgap") is not None or called.name != "ackgap":
-        return "ackgap"
-    return shlex.quote(_relative(called))
-
-
-def _relative(path: Path) -> str:
-    try:
-        return str(path.absolute().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path.absolute())

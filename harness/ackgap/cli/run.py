@@ -14,12 +14,14 @@ from rich.console import Console
 from ackgap.campaign.choosing import selection_of
 from ackgap.campaign.shard import WHOLE, Shard
 from ackgap.cli.progress import LiveProgress
+from ackgap.cli.shown import print_gaps
 from ackgap.cli.spread import spread
 from ackgap.environments.cache import tell_on_stderr
 from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
 from ackgap.files import parse_json, write_whole
 from ackgap.model.event import Json
 from ackgap.model.verdict import Colour, VerdictKind
+from ackgap.report.gaps import failing_cells
 from ackgap.report.plain import plain
 from ackgap.report.store import Run
 from ackgap.report.terminal import make_console, print_run
@@ -84,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
         print_what_there_is(session.so_far(), directory)
         raise
     print_run(console, result)
+    print_gaps(console, result)
     if not options.quiet and not options.warm and runs_python(scenario):
         _hint(console, cells=len(result.cells), took_s=time.monotonic() - began_s)
     console.print(f"\n{directory / HTML_FILE}")
@@ -111,8 +114,11 @@ def _hint(console: Console, *, cells: int, took_s: float) -> None:
 
 
 def exit_status(result: Run, failing: frozenset[VerdictKind]) -> int:
-    """Return 1 where a failing verdict other than `inconclusive` was found, 3 where only that was, else 0."""
-    found = {cell.verdict.kind for cell in result.cells} & failing
+    """Return 1 where a failing verdict other than `inconclusive` was found, 3 where only that was, else 0.
+
+    Known gaps pass as they were declared; one that is closed or has changed is a failure as well.
+    """
+    found = {cell.verdict.kind for cell in failing_cells(result, failing)}
     if found - {VerdictKind.INCONCLUSIVE}:
         return 1
     return 3 if found else 0

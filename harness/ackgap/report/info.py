@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ackgap.model.boundary import CALL_PHASES, BoundaryKind, Phase
 from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
+from ackgap.model.gap import KnownGap
 from ackgap.model.manner import Manner
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule
@@ -105,6 +106,7 @@ class RunInfo:
         named: Schedules that were asked for by name.
         fingerprint: Equal for two runs of the same; empty in results of an earlier version.
         shard: Which part of a run this is: `2/8`; empty for a whole one.
+        known_gaps: What the scenario declares of cells that are not exactly once.
     """
 
     scenario: str
@@ -127,6 +129,7 @@ class RunInfo:
     named: tuple[Schedule, ...] = ()
     fingerprint: str = ""
     shard: str = ""
+    known_gaps: tuple[KnownGap, ...] = ()
 
     def with_rows(self, schedules: Iterable[Schedule]) -> RunInfo:
         """Return it with the rows of some schedules, in the order of points."""

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 from ackgap.model.matrix import CellResult
 from ackgap.model.verdict import Colour
 from ackgap.report.derived import Certainties, bounds_sentence, facts_of
+from ackgap.report.gaps import DeclaredCell, Standing, declared_cells
 from ackgap.report.headline import headline
 from ackgap.report.plain import plain, replay_command
 from ackgap.report.store import Run
@@ -15,16 +16,22 @@ __all__ = ["junit_xml"]
 
 
 def junit_xml(run: Run) -> str:
-    """Return the results as JUnit XML: red is a failure, a cell that proves nothing is an error, amber passes."""
-    colours = [result.verdict.kind.colour for result in run.cells]
+    """Return the results as JUnit XML: red is a failure, a cell that proves nothing is an error, amber passes.
+
+    A known gap that is as it was declared is skipped; one that is closed or has changed is a failure.
+    """
+    declared = {each.cell.cell: each for each in declared_cells(run)}
+    tags = [_tag(result, declared.get(result.cell)) for result in run.cells]
     counts = {
         "tests": str(len(run.cells)),
-        "failures": str(colours.count(Colour.RED)),
-        "errors": str(colours.count(Colour.GREY)),
+        "failures": str(tags.count("failure")),
+        "errors": str(tags.count("error")),
         "time": f"{sum(result.duration_s for result in run.cells):.3f}",
     }
     root = ET.Element("testsuites", {"name": "ackgap", **counts})
-    suite = ET.SubElement(root, "testsuite", {"name": plain(run.info.scenario), **counts, "skipped": "0"})
+    suite = ET.SubElement(
+        root, "testsuite", {"name": plain(run.info.scenario), **counts, "skipped": str(tags.count("skipped"))}
+    )
     if run.info.started_at:
         suite.set("timestamp", plain(run.info.started_at))
     properties = ET.SubElement(suite, "properties")
@@ -33,12 +40,21 @@ def junit_xml(run: Run) -> str:
         ET.SubElement(properties, "property", {"name": plain(name), "value": plain(value)})
     certainties = Certainties.of_run(run)
     for result in run.cells:
-        _case(suite, run, result, list(facts_of(result, certainties)))
+        _case(suite, run, result, list(facts_of(result, certainties)), declared.get(result.cell))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ET.Element, run: Run, result: CellResult, facts: list[str]) -> None:
+def _tag(result: CellResult, declared: DeclaredCell | None) -> str:
+    """Return what a case has for its verdict; empty where it passes."""
+    if declared is not None and declared.standing is Standing.KNOWN:
+        return "skipped"  # what these files have for a failure that is expected
+    if declared is not None and declared.standing is not Standing.UNPROVEN:
+        return "failure"
+    return {Colour.RED: "failure", Colour.GREY: "error"}.get(result.verdict.kind.colour, "")
+
+
+def _case(suite: ET.Element, run: Run, result: CellResult, facts: list[str], declared: DeclaredCell | None) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
@@ -48,19 +64,16 @@ def _case(suite: ET.Element, run: Run, result: CellResult, facts: list[str]) -> 
             "time": f"{result.duration_s:.3f}",
         },
     )
-    kind = result.verdict.kind
-    text = "\n".join([*map(plain, facts), *_findings(run, result)])
-    if kind.colour is Colour.RED:
-        _tell(case, "failure", kind.value, result, text)
-    elif kind.colour is Colour.GREY:
-        _tell(case, "error", kind.value, result, text)
+    kind, tag = result.verdict.kind, _tag(result, declared)
+    gap = [] if declared is None else [declared.words]
+    text = "\n".join([*gap, *map(plain, facts), *_findings(run, result)])
+    if tag == "skipped":
+        ET.SubElement(case, tag, {"type": "known_gap", "message": gap[0]}).text = text
+    elif tag:
+        element = ET.SubElement(case, tag, {"type": kind.value, "message": plain(result.verdict.headline)})
+        element.text = text
     elif kind.colour is Colour.AMBER or facts:
         ET.SubElement(case, "system-out").text = text
-
-
-def _tell(case: ET.Element, tag: str, kind: str, result: CellResult, text: str) -> None:
-    element = ET.SubElement(case, tag, {"type": kind, "message": plain(result.verdict.headline)})
-    element.text = text
 
 
 def _findings(run: Run, result: CellResult) -> list[str]:

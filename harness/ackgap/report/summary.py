@@ -6,6 +6,7 @@ import re
 
 from ackgap.model.verdict import GLYPHS, Colour
 from ackgap.report.derived import Certainties, bounds_sentence, facts_of, order_words
+from ackgap.report.gaps import gap_lines
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
 from ackgap.report.lines import Line, lines_of
 from ackgap.report.overview import Column, FindingGroup, Overview
@@ -48,6 +49,9 @@ def summary_markdown(run: Run) -> str:
             lines += _finding(run, group, certainties)
         if len(groups) > _MOST_GROUPS:
             lines.append(f"- and {len(groups) - _MOST_GROUPS} more kinds of finding in `report.html`")
+    gaps = list(gap_lines(run))
+    if gaps:
+        lines += ["", "### Known gaps", "", *(f"- {_text(line)}" for line in gaps)]
     if run.info.notes:
         lines += ["", "### Notes", "", *(f"- {_text(note)}" for note in run.info.notes)]
     return "\n".join(lines) + "\n"

@@ -62,6 +62,7 @@ def mistakes_of(scenario: Scenario) -> Iterator[Mistake]:
     yield from _faults(scenario, ("faults",), scenario.faults)
     for part in scenario.slices:
         yield from _slice(scenario, part)
+    yield from _known_gaps(scenario)
 
 
 def _environments(scenario: Scenario) -> Iterator[Mistake]:
@@ -317,24 +318,51 @@ def _checks(scenario: Scenario) -> Iterator[Mistake]:
 
 
 def _slice(scenario: Scenario, part: Slice) -> Iterator[Mistake]:
-    axes = {axis.name: [value.name for value in axis.values] for axis in scenario.axes}
     key: Key = ("slices", part.name)
     if not (part.variants or part.points or part.faults or part.depth > 1 or part.orders):
         yield key, f"The slice {part.name!r} is the whole matrix.", "Give it variants, points, faults, depth or orders."
     yield from _faults(scenario, (*key, "faults"), part.faults)
     for place, partial in enumerate(part.variants):
-        for axis, values in partial.items():
-            if axis not in axes:
+        yield from _values(scenario, (*key, "variants", place), partial)
+
+
+def _values(scenario: Scenario, key: Key, partial: Mapping[str, tuple[str, ...]]) -> Iterator[Mistake]:
+    axes = {axis.name: [value.name for value in axis.values] for axis in scenario.axes}
+    for axis, values in partial.items():
+        if axis not in axes:
+            yield (
+                (*key, axis),
+                f"There is no axis {axis!r}; {did_you_mean(axis, axes)}.",
+                "Name an axis of this scenario.",
+            )
+            continue
+        for value in values:
+            if value not in axes[axis]:
                 yield (
-                    (*key, "variants", place, axis),
-                    f"There is no axis {axis!r}; {did_you_mean(axis, axes)}.",
-                    "Name an axis of this scenario.",
+                    (*key, axis),
+                    f"The axis {axis!r} has no value {value!r}; {did_you_mean(value, axes[axis])}.",
+                    "Name a value of that axis.",
                 )
-                continue
-            for value in values:
-                if value not in axes[axis]:
-                    yield (
-                        (*key, "variants", place, axis),
-                        f"The axis {axis!r} has no value {value!r}; {did_you_mean(value, axes[axis])}.",
-                        "Name a value of that axis.",
-                    )
+
+
+def _known_gaps(scenario: Scenario) -> Iterator[Mistake]:
+    for place, gap in enumerate(scenario.known_gaps):
+        key: Key = ("known_gap", place)
+        for name in ("reason", "owner"):
+            if not getattr(gap, name).strip():
+                yield (*key, name), f"A known gap has no {name}.", "Say why it is left open, and who closes it."
+        if gap.cell and (gap.points or gap.only):
+            yield (
+                (*key, "cell"),
+                "A known gap names its cells twice: by cell, and by point or only.",
+                "Keep one: cell is a glob over whole names, point and only are their two halves.",
+            )
+        if not (gap.cell or gap.points or gap.only):
+            yield key, "A known gap does not say which cells it covers.", "Give it cell, or point, or only."
+        if gap.cell and "@" not in gap.cell:
+            yield (
+                (*key, "cell"),
+                f"{gap.cell!r} is no cell: a cell is a row and a variant, with an @ between them.",
+                f"Write point = {gap.cell!r}, or cell = '{gap.cell}@*'.",
+            )
+        yield from _values(scenario, (*key, "only"), gap.only)

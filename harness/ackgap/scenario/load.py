@@ -16,7 +16,7 @@ from ackgap.model.manner import Manner
 from ackgap.scenario.check import check_scenario
 from ackgap.scenario.discover import is_shipped
 from ackgap.scenario.engine import EngineSpec
-from ackgap.scenario.parts import client_of, environment_of, release_of, service_of, target_of, worker_of
+from ackgap.scenario.parts import client_of, environment_of, gap_of, release_of, service_of, target_of, worker_of
 from ackgap.scenario.scenario import (
     Axis,
     AxisValue,
@@ -137,6 +137,7 @@ def _scenario(written: ScenarioFile, file: Path) -> Scenario:
             for name, part in written.slices.items()
         ),
         faults=tuple(map(Manner.parse, written.faults)),
+        known_gaps=tuple(gap_of(gap) for gap in written.known_gap),
         environments=tuple(environment_of(name, table, folder) for name, table in written.environments.items()),
         releases=tuple(release_of(name, table, folder, own_python=settled) for name, table in written.releases.items()),
         own_python=own_python,

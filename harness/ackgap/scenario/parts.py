@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ackgap.model.gap import KnownGap
+from ackgap.model.verdict import VerdictKind
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.release import ReleaseSpec
 from ackgap.scenario.scenario import TargetSpec, WorkerSpec
 from ackgap.scenario.schema import (
     ClientFile,
     EnvironmentFile,
+    KnownGapFile,
     ReadyFile,
     ReleaseFile,
     ServiceFile,
@@ -19,7 +22,7 @@ from ackgap.scenario.schema import (
 from ackgap.scenario.services import ClientSpec, ReadyWhen, ServiceSpec
 from ackgap.scenario.words import with_python
 
-__all__ = ["client_of", "environment_of", "release_of", "service_of", "target_of", "worker_of"]
+__all__ = ["client_of", "environment_of", "gap_of", "release_of", "service_of", "target_of", "worker_of"]
 
 
 def worker_of(written: WorkerFile, folder: Path, *, own_python: bool | None) -> WorkerSpec:
@@ -45,6 +48,18 @@ def worker_of(written: WorkerFile, folder: Path, *, own_python: bool | None) -> 
         requires=tuple(written.requires),
         requires_hint=written.requires_hint,
         environment=written.environment,
+    )
+
+
+def gap_of(written: KnownGapFile) -> KnownGap:
+    """Return what a `[[known_gap]]` says."""
+    return KnownGap(
+        verdict=VerdictKind(written.verdict),
+        reason=written.reason,
+        owner=written.owner,
+        cell=written.cell or "",
+        points=written.point,
+        only=dict(written.only),
     )
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ackgap.model.event import Json
 from ackgap.model.expectation import ApprovalRule, OrderRule, Proof
+from ackgap.model.gap import KnownGap
 from ackgap.model.manner import Manner
 from ackgap.model.matrix import Variant
 from ackgap.scenario.engine import EngineSpec
@@ -236,6 +237,8 @@ class Scenario:
     slices: tuple[Slice, ...] = ()
     faults: tuple[Manner, ...] = ()
     """What is done at each crash point; killing, where there is none."""
+    known_gaps: tuple[KnownGap, ...] = ()
+    """Cells that are known not to be exactly once. No judge reads them: a verdict is what it is."""
     services: tuple[ServiceSpec, ...] = ()
     """Servers beside the worker, started by ackgap; no fault strikes them."""
     prepare: tuple[tuple[str, ...], ...] = ()

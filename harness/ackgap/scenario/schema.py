@@ -22,6 +22,7 @@ __all__ = [
     "EngineFile",
     "EnvironmentFile",
     "HoldProofFile",
+    "KnownGapFile",
     "LimitsFile",
     "OrderFile",
     "PrepareFile",
@@ -65,6 +66,13 @@ def _one_or_more(raw: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _globs(raw: Any) -> tuple[str, ...]:
+    globs = (raw,) if isinstance(raw, str) else raw
+    if not isinstance(globs, (list, tuple)) or not globs or not all(isinstance(glob, str) and glob for glob in globs):
+        raise ValueError("must be a glob over the rows of the matrix, or a list of globs")
+    return tuple(globs)
+
+
 def _fault(text: str) -> str:
     try:
         return str(Manner.parse(text))
@@ -75,6 +83,7 @@ def _fault(text: str) -> str:
 Command = Annotated[tuple[str, ...], BeforeValidator(split_command)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 FaultText = Annotated[str, AfterValidator(_fault)]
+Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
 OneOrMore = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
 
 
@@ -252,6 +261,17 @@ class CheckFile(_Table):
     verdict: Literal["duplicate", "lost", "diverged", "phantom", "zombie", "stuck", "in_doubt", "wasted"] = "diverged"
 
 
+class KnownGapFile(_Table):
+    """One `[[known_gap]]`."""
+
+    verdict: Literal["duplicate", "lost", "diverged", "phantom", "zombie", "stuck", "in_doubt", "wasted"]
+    reason: Text
+    owner: Text
+    cell: Text | None = None
+    point: Globs = ()
+    only: dict[str, OneOrMore] = Field(default_factory=dict)
+
+
 class LimitsFile(_Table):
     """`[limits]`; what is left out keeps its default."""
 
@@ -288,6 +308,7 @@ class ScenarioFile(_Table):
     checks: list[CheckFile] = Field(default_factory=list)
     limits: LimitsFile = Field(default_factory=LimitsFile)
     slices: dict[str, SliceFile] = Field(default_factory=dict)
+    known_gap: list[KnownGapFile] = Field(default_factory=list)
     faults: list[FaultText] = Field(default_factory=list)
     services: dict[str, ServiceFile] = Field(default_factory=dict)
     environments: dict[str, EnvironmentFile] = Field(default_factory=dict)
