@@ -7,12 +7,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ackgap.cli.run import exit_status, failing_kinds
+from ackgap.cli.run import exit_status
 from ackgap.model.codec import decode, encode
 from ackgap.model.gap import KnownGap
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Finding, Verdict, VerdictKind
+from ackgap.report.failing import failing_kinds
 from ackgap.report.gaps import Standing, gap_lines, standing_of
 from ackgap.report.info import RunInfo
 from ackgap.report.junit import junit_xml

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ackgap import __version__
+from ackgap.cli.ci_arguments import add_badge, add_diff, add_github
 
 __all__ = ["make_parser"]
 
@@ -22,17 +23,23 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_search(commands)
     _add_replay(commands)
+    _add_show(commands)
     report = commands.add_parser("report", help="rebuild the reports of a run from its results alone")
     report.add_argument("directory", metavar="DIR", help="what `ackgap run` wrote")
+    add_github(report)
     report.set_defaults(command_function="results:report")
     merge = commands.add_parser("merge", help="join the parts of a run that --shard made into one")
     merge.add_argument("directories", metavar="DIR", nargs="+", help="what `ackgap run --shard` wrote, one a part")
     merge.add_argument("--out", metavar="DIR", required=True, help="where the whole goes")
     merge.add_argument("--fail-on", metavar="KINDS", default="red,inconclusive", help="as for `run`")
+    add_github(merge)
     merge.set_defaults(command_function="results:merge")
+    add_diff(commands)
+    add_badge(commands)
     listing = commands.add_parser("list", help="list the scenarios that ship with ackgap, or the axes of one")
     listing.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's path or name: show its axes")
     listing.set_defaults(command_function="listing:scenarios")
+    _add_init(commands)
     _add_targets(commands)
     _add_serve(commands)
     _add_mcp(commands)
@@ -114,24 +121,22 @@ def _add_how(run: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--network",
         choices=("auto", "isolated", "host"),
-        default="auto",
         help="a network of their own for the workers, where the system allows it (default: auto)",
     )
     how.add_argument(
         "--fail-on",
         metavar="KINDS",
-        default="red,inconclusive",
         help="what makes the exit status non-zero: verdicts, or red, amber, inconclusive, never "
         "(default: red,inconclusive)",
     )
     how.add_argument(
         "--warm",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
         help="fork Python workers from a parent that has imported their installed modules once; several times faster",
     )
     how.add_argument(
         "--copies",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
         help="begin recoveries with copies of one undisturbed run, where that is possible; a sample is killed really",
     )
     how.add_argument(
@@ -147,6 +152,7 @@ def _add_how(run: argparse.ArgumentParser) -> None:
     how.add_argument("--quiet", action="store_true", help="no progress, only the matrix")
     how.add_argument("--expected", metavar="FILE", help="exit 0 if and only if the verdicts equal those in FILE")
     how.add_argument("--write-expected", metavar="FILE", help="write the verdicts to FILE")
+    add_github(how)
 
 
 def _add_worker(run: argparse.ArgumentParser) -> None:
@@ -216,7 +222,7 @@ def _add_search(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--fault", action="append", default=[], metavar="TEXT", help="may be done as well: 'kill,down=72h'"
     )
     search.add_argument("--out", metavar="DIR", help="where results go (default: reports/<scenario>-search)")
-    search.add_argument("--network", choices=("auto", "isolated", "host"), default="auto", help="as for `run`")
+    search.add_argument("--network", choices=("auto", "isolated", "host"), help="as for `run`")
     search.add_argument("--quiet", action="store_true", help="no progress")
     search.set_defaults(command_function="search:search")
 
@@ -225,8 +231,38 @@ def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     replay = commands.add_parser("replay", help="run one cell of a run again, and show what happens as it happens")
     replay.add_argument("directory", metavar="DIR", help="what `ackgap run` wrote")
     replay.add_argument("cell", metavar="CELL", help="its name, such as 'tickets.create#1:returned@default'")
-    replay.add_argument("--network", choices=("auto", "isolated", "host"), default="auto", help="as for `run`")
+    replay.add_argument("--network", choices=("auto", "isolated", "host"), help="as for `run`")
     replay.set_defaults(command_function="replay:replay")
+
+
+def _add_show(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    show = commands.add_parser("show", help="the matrix of a run, also while it goes on; or all about one cell of it")
+    show.add_argument("directory", metavar="DIR", help="what `ackgap run` wrote, or is writing")
+    show.add_argument("cell", metavar="CELL", nargs="?", help="its name, the beginning of it, or a glob: '*:returned'")
+    show.set_defaults(command_function="show:show")
+    trace = commands.add_parser("trace", help="what happened in one cell, step by step, from what a run has kept")
+    trace.add_argument(
+        "directory", metavar="DIR", nargs="?", help="what `ackgap run` wrote (default: the newest with such a cell)"
+    )
+    trace.add_argument("cell", metavar="CELL", help="its name, the beginning of it, or a glob: '*:returned'")
+    trace.add_argument("--json", action="store_true", help="every event as a line of JSON")
+    trace.set_defaults(command_function="trace:trace")
+
+
+def _add_init(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    init = commands.add_parser(
+        "init",
+        help="look at your project, and write a first scenario and a first test for it",
+        description="Read a project's sources without running them, and write a scenario.toml with the reason for each "
+        "line and a first pytest test. Says what was found, what is a guess, and what could not be known.",
+        epilog="example: ackgap init --worker 'python agent.py'",
+    )
+    init.add_argument("directory", metavar="DIR", nargs="?", default=".", help="the project (default: this directory)")
+    init.add_argument("--worker", metavar="COMMAND", help="the command that starts the worker, if it is not found")
+    init.add_argument("--force", action="store_true", help="replace a scenario and a test that are there")
+    init.add_argument("--dry-run", action="store_true", help="only say what was found, write nothing")
+    init.add_argument("--stdout", action="store_true", help="print the scenario, write nothing")
+    init.set_defaults(command_function="init:init")
 
 
 def _add_targets(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

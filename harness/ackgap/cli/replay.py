@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ackgap.campaign.single import run_one_cell
+from ackgap.cli.project import settle
 from ackgap.environments.cache import tell_on_stderr, with_environments
 from ackgap.errors import UsageInvalid
 from ackgap.model.expectation import Expectation
@@ -35,6 +36,7 @@ def replay(options: argparse.Namespace) -> int:
     Returns 0 where it is not red, 1 where it is, 3 where it is inconclusive, and 4 where it did not reproduce: its
     verdict is another one than before.
     """
+    settle(options)
     directory = Path(options.directory)
     run = read_run(directory)
     scenario = Source.read(directory).scenario()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ackgap.cli.run import exit_status, failing_kinds
+from ackgap.cli.run import exit_status
 from ackgap.cli.shown import show
 from ackgap.merge import merge_runs
+from ackgap.report.failing import failing_kinds
 from ackgap.report.store import read_run
 
 __all__ = ["merge", "report"]

@@ -14,13 +14,15 @@ from rich.console import Console
 from ackgap.campaign.choosing import selection_of
 from ackgap.campaign.shard import WHOLE, Shard
 from ackgap.cli.progress import LiveProgress
+from ackgap.cli.project import reports_of, settle
 from ackgap.cli.shown import print_gaps
 from ackgap.cli.spread import spread
 from ackgap.environments.cache import tell_on_stderr
 from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
 from ackgap.files import parse_json, write_whole
 from ackgap.model.event import Json
-from ackgap.model.verdict import Colour, VerdictKind
+from ackgap.model.verdict import VerdictKind
+from ackgap.report.failing import failing_kinds
 from ackgap.report.gaps import failing_cells
 from ackgap.report.plain import plain
 from ackgap.report.store import Run
@@ -32,15 +34,15 @@ from ackgap.scenario.upstream import UpstreamOptions
 from ackgap.session import Session
 from ackgap.source import Source
 
-__all__ = ["exit_status", "failing_kinds", "print_what_there_is", "run"]
+__all__ = ["exit_status", "print_what_there_is", "run"]
 
 _LONG_S = 30.0
 """A run that takes longer is worth a hint."""
-_COLOURS = {"red": Colour.RED, "amber": Colour.AMBER, "inconclusive": Colour.GREY}
 
 
 def run(options: argparse.Namespace) -> int:
     """Run a scenario or a worker, print the matrix, and return the exit status."""
+    project = settle(options)
     failing = failing_kinds(options.fail_on)
     shard = _shard(options)
     expected = _read_expected(options.expected)
@@ -58,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         unsettled=options.unsettled,
         prune=options.prune,
     )
-    directory = Path(options.out) if options.out else Path("reports") / scenario.name.replace("/", "-")
+    directory = Path(options.out) if options.out else reports_of(project) / scenario.name.replace("/", "-")
     if options.dask:
         return _concluded(options, spread(options, directory), expected, failing)
     console = make_console()
@@ -136,24 +138,6 @@ def _shard(options: argparse.Namespace) -> Shard:
             else "compare what `ackgap merge` makes of the parts, or leave --shard out",
         )
     return shard
-
-
-def failing_kinds(text: str) -> frozenset[VerdictKind]:
-    """Return the verdicts that are named, by themselves or by a colour.
-
-    Raises:
-        UsageInvalid: A name is none.
-    """
-    kinds: set[VerdictKind] = set()
-    for word in filter(None, text.split(",")):
-        if word in _COLOURS:
-            kinds |= {kind for kind in VerdictKind if kind.colour is _COLOURS[word]}
-        elif word in set(VerdictKind):
-            kinds.add(VerdictKind(word))
-        elif word != "never":
-            allowed = ", ".join([*_COLOURS, "never", *VerdictKind])
-            raise UsageInvalid(f"{word!r} is not a verdict", where="--fail-on", next_step=f"write some of: {allowed}")
-    return frozenset(kinds)
 
 
 def _source(options: argparse.Namespace) -> Source:

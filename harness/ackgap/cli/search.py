@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ackgap.campaign.choosing import manners_of, selection_of
 from ackgap.cli.progress import LiveProgress
+from ackgap.cli.project import reports_of, settle
 from ackgap.cli.run import print_what_there_is
 from ackgap.environments.cache import tell_on_stderr
 from ackgap.errors import AckgapError, HarnessFailed, UsageInvalid
@@ -40,6 +41,7 @@ _LATE = Manner(down_s=72 * 3600.0)
 
 def search(options: argparse.Namespace) -> int:
     """Search each variant, say what came of it, and return the exit status."""
+    project = settle(options)
     source = Source(path=find_scenario(options.scenario))
     scenario = source.scenario()
     effort = Effort(
@@ -49,7 +51,7 @@ def search(options: argparse.Namespace) -> int:
         max_faults=options.max_faults,
         options=_manner_options(scenario, options.kinds, options.fault),
     )
-    directory = Path(options.out) if options.out else Path("reports") / f"{scenario.name.replace('/', '-')}-search"
+    directory = Path(options.out) if options.out else reports_of(project) / f"{scenario.name.replace('/', '-')}-search"
     console = make_console()
     progress = LiveProgress(console, quiet=options.quiet)
     session = SearchSession(
