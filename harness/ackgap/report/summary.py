@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from ackgap.model.verdict import GLYPHS, Colour
 from ackgap.report.derived import Certainties, bounds_sentence, facts_of, order_words
 from ackgap.report.gaps import gap_lines
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
 from ackgap.report.lines import Line, lines_of
+from ackgap.report.markdown import code, escaped
 from ackgap.report.overview import Column, FindingGroup, Overview
-from ackgap.report.plain import plain, replay_command
+from ackgap.report.plain import replay_command
 from ackgap.report.rates import rate_lines
 from ackgap.report.store import Run
 
@@ -24,23 +23,22 @@ _SIGNS = {
     "≈": "raced and repeated, worst shown",
     "=": "not run, the same state as another cell",
 }
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&!$@])")
 
 
 def summary_markdown(run: Run) -> str:
     """Return headline, counts, matrix and red findings as GitHub-flavoured Markdown."""
     overview = Overview(run)
     title = run.info.title or run.info.scenario
-    lines = [f"## ackgap: {_text(title)}", "", f"**{_text(headline(run))}**", "", _text(scope_sentence(run))]
+    lines = [f"## ackgap: {escaped(title)}", "", f"**{escaped(headline(run))}**", "", escaped(scope_sentence(run))]
     bounds = bounds_sentence(run.info.bounds) if run.info.bounds is not None else ""
     for sentence in (bounds, expected_sentence(run)):
-        lines += ["", _text(sentence)] if sentence else []
+        lines += ["", escaped(sentence)] if sentence else []
     if run.cells:
         counts = " · ".join(f"{GLYPHS[kind]} {kind.words} **{count}**" for kind, count in overview.counts.items())
         lines += ["", counts, "", *_matrix(overview)]
     raced = list(rate_lines(run))
     if raced:
-        lines += ["", "### Raced, not settled", "", *(f"- {_text(line)}" for line in raced)]
+        lines += ["", "### Raced, not settled", "", *(f"- {escaped(line)}" for line in raced)]
     groups = overview.groups(Colour.RED, Colour.GREY, by_cause=True)
     if groups:
         lines += ["", "### Findings", ""]
@@ -51,9 +49,9 @@ def summary_markdown(run: Run) -> str:
             lines.append(f"- and {len(groups) - _MOST_GROUPS} more kinds of finding in `report.html`")
     gaps = list(gap_lines(run))
     if gaps:
-        lines += ["", "### Known gaps", "", *(f"- {_text(line)}" for line in gaps)]
+        lines += ["", "### Known gaps", "", *(f"- {escaped(line)}" for line in gaps)]
     if run.info.notes:
-        lines += ["", "### Notes", "", *(f"- {_text(note)}" for note in run.info.notes)]
+        lines += ["", "### Notes", "", *(f"- {escaped(note)}" for note in run.info.notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -63,8 +61,8 @@ def _matrix(overview: Overview) -> list[str]:
     folded = [axis for axis in overview.varied if axis not in axes]
     lines = []
     for place, axis in enumerate(axes):
-        cells = " | ".join(_text(column.values[place][1]) for column in columns)
-        lines.append(f"| {_text(axis)} | {cells} |")
+        cells = " | ".join(escaped(column.values[place][1]) for column in columns)
+        lines.append(f"| {escaped(axis)} | {cells} |")
         if place == 0:
             lines.append(_rule(columns))
     if not axes:
@@ -77,7 +75,9 @@ def _matrix(overview: Overview) -> list[str]:
     legend = "┃ marks the acknowledgment gap; an empty place has no such point." if overview.gap else ""
     legend += "".join(f" {sign} {meaning}." for sign, meaning in _SIGNS.items() if sign in used)
     if folded:
-        legend += f" Each column folds {', '.join(_text(axis) for axis in folded)}; \\* where they differ, worst shown."
+        legend += (
+            f" Each column folds {', '.join(escaped(axis) for axis in folded)}; \\* where they differ, worst shown."
+        )
     return [*lines, "", legend.strip()] if legend else lines
 
 
@@ -99,31 +99,19 @@ def _cell(overview: Overview, line: Line, column: Column, used: set[str]) -> str
 
 def _label(line: Line) -> str:
     if line.branch is not None:
-        return f"{'&nbsp; ' * line.depth}└ {_text(line.words)}"
-    return "undisturbed" if line.row.phase is None else _code(line.row.label)
+        return f"{'&nbsp; ' * line.depth}└ {escaped(line.words)}"
+    return "undisturbed" if line.row.phase is None else code(line.row.label)
 
 
 def _finding(run: Run, group: FindingGroup, certainties: Certainties) -> list[str]:
     number = len(group.results)
-    operation = f" {_code(group.operation)}" if group.operation else ""
+    operation = f" {code(group.operation)}" if group.operation else ""
     cells = f"{number} cell{'' if number == 1 else 's'}"
-    lines = [f"- {GLYPHS[group.kind]} **{group.kind.words}**{operation}, {cells}: {_text(group.finding.summary)}"]
+    lines = [f"- {GLYPHS[group.kind]} **{group.kind.words}**{operation}, {cells}: {escaped(group.finding.summary)}"]
     attribution = group.finding.attribution
     if attribution is not None:
-        said = [f"{side}: {_text(getattr(attribution, side))}" for side in ("worker", "engine", "target", "fix")]
+        said = [f"{side}: {escaped(getattr(attribution, side))}" for side in ("worker", "engine", "target", "fix")]
         lines += [f"  - {line}" for line in said if not line.endswith(": ")]
-    lines += [f"  - {_text(fact)}" for fact in (*order_words(group.example), *facts_of(group.example, certainties))]
-    lines += [f"  - again: {_code(replay_command(run.info.replay_prefix, group.example.cell))}"]
+    lines += [f"  - {escaped(fact)}" for fact in (*order_words(group.example), *facts_of(group.example, certainties))]
+    lines += [f"  - again: {code(replay_command(run.info.replay_prefix, group.example.cell))}"]
     return lines
-
-
-def _text(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", plain(text))
-
-
-def _code(text: str) -> str:
-    """Return a code span; a bar would end a table's cell and a backtick the span."""
-    kept = plain(text).replace("|", "\\|")
-    fence = "`" * (max((len(run) for run in re.findall("`+", kept)), default=0) + 1)
-    padding = " " if kept.startswith("`") or kept.endswith("`") else ""
-    return f"{fence}{padding}{kept}{padding}{fence}"

@@ -1,0 +1,1 @@
+"""Two runs compared: what became red, what became green, and what only one of them has."""
