@@ -13,10 +13,11 @@ from ackgap.fingerprint import differences
 from ackgap.model.bounds import Bounds
 from ackgap.model.codec import encode
 from ackgap.model.expectation import Expectation
+from ackgap.report.commands import replay_prefix
 from ackgap.report.info import RunInfo
 from ackgap.report.lock import directory_lock
 from ackgap.report.store import Run, RunWriter, read_run
-from ackgap.session import check_writable, replay_prefix, set_aside
+from ackgap.session import check_writable, set_aside
 from ackgap.source import SOURCE_FILE, Source
 
 __all__ = ["merge_runs"]

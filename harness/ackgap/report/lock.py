@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ackgap.errors import ResultsInvalid
 
-__all__ = ["LOCK_FILE", "directory_lock"]
+__all__ = ["LOCK_FILE", "directory_lock", "is_held"]
 
 LOCK_FILE = ".ackgap.lock"
 
@@ -34,6 +34,21 @@ def directory_lock(directory: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 path.unlink()
             os.close(descriptor)
+
+
+def is_held(directory: Path) -> bool:
+    """Whether a run is writing its results there; nothing is left behind by asking."""
+    try:
+        descriptor = os.open(directory / LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno == errno.EWOULDBLOCK
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _held(path: Path, directory: Path) -> int | None:

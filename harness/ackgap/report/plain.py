@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 
+from rich.cells import cell_len
+
 from ackgap.model.event import Json
 
-__all__ = ["plain", "plain_block", "plain_json", "replay_command", "shortened"]
+__all__ = ["plain", "plain_block", "plain_json", "replay_command", "shortened", "trace_command"]
 
 # C0, DEL and C1 controls; marks, embeddings and isolates that change the order of reading; invisible joiners and
 # separators; lone surrogates; what XML 1.0 forbids.
@@ -47,12 +49,26 @@ def replay_command(prefix: str, cell: str) -> str:
     return plain(f"{prefix} {shlex.quote(cell)}")
 
 
+def trace_command(replay_prefix: str, cell: str) -> str:
+    """Return the command that tells a cell step by step, made of what precedes a cell where it is run again."""
+    program, _, directory = replay_prefix.partition(" replay")
+    return plain(f"{program} trace{directory} {shlex.quote(cell)}")
+
+
 def shortened(text: str, width: int) -> str:
-    """Return the text cut in its middle to a number of characters."""
-    if len(text) <= width:
+    """Return the text cut in its middle to so many columns of a terminal, which some characters take two of."""
+    if cell_len(text) <= width:
         return text
     head = (width - 1) // 3
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+    return f"{_cut(text, head)}…{_cut(text[::-1], width - 1 - head)[::-1]}"
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the beginning of a text that takes so many columns, or one less."""
+    kept = text[: max(0, width)]
+    while cell_len(kept) > width:
+        kept = kept[:-1]
+    return kept
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -1,11 +1,11 @@
-"""The story of one cell in a terminal: its lives in order, in plain words."""
+"""The story of one cell: its lives in order, in plain words, as values and in a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ackgap.model.boundary import STREAM_PHASES, BoundaryKind, Phase
@@ -26,6 +26,7 @@ from ackgap.model.event import (
     IncarnationEnded,
     IncarnationStarted,
     InDoubtSurfaced,
+    Injector,
     Note,
     WorkFinished,
     WroteOutside,
@@ -33,12 +34,20 @@ from ackgap.model.event import (
 from ackgap.model.history import History
 from ackgap.model.matrix import CellResult
 from ackgap.model.verdict import GLYPHS
-from ackgap.report.plain import plain
-from ackgap.report.terminal import STYLES
+from ackgap.report.hanging import Hanging
+from ackgap.report.matrix_text import STYLES
+from ackgap.report.plain import plain, plain_block, shortened
 
-__all__ = ["describe", "render_timeline", "virtual_time"]
+__all__ = ["Step", "describe", "ended_words", "render_timeline", "started_words", "steps_of", "virtual_time"]
 
 _QUIET = "bright_black"
+_KEY_WIDTH = 28
+_PATH_WIDTH = 120
+_LINE_WIDTH = 300
+_SENTENCE_WIDTH = 2000
+"""A check may print that much, and no reader needs more."""
+_PRINTED = 8
+"""How many of the last lines that a worker printed are shown."""
 _DECISIONS = {
     Decision.APPLIED: "done",
     Decision.READ: "answered",
@@ -51,44 +60,105 @@ _DECISIONS = {
 }
 
 
-def render_timeline(result: CellResult) -> RenderableType:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing that happened, as a reader is told of it.
+
+    Attributes:
+        event: What happened.
+        life: Whose, 0 where it is nobody's.
+        mark: A sign for its kind.
+        text: What happened, in words; harmless to print.
+        style: Of the words.
+        begins: A life begins with it.
+        printed: The last lines that the worker printed, where its life ends with it.
+    """
+
+    event: Event
+    life: int
+    mark: str
+    text: str
+    style: str
+    begins: bool
+    printed: tuple[str, ...] = ()
+
+
+def steps_of(history: History, *, every: bool = False) -> tuple[Step, ...]:
+    """Return what happened in a cell, in order.
+
+    Args:
+        history: Of the cell.
+        every: Also phases of boundaries that say little by themselves, and what the worker printed at its end.
+    """
+    steps = []
+    for event in history:
+        told = describe(event, history)
+        if told is None and every and isinstance(event, BoundaryReached):
+            told = " ", plain(f"{event.point_text}{_seen_by(event)}"), _QUIET
+        if told is None:
+            continue
+        printed = _last_lines(event.output_tail) if every and isinstance(event, IncarnationEnded) else ()
+        steps.append(
+            Step(
+                event=event,
+                life=_life_of(event, history),
+                mark=told[0],
+                text=told[1],
+                style=told[2],
+                begins=isinstance(event, IncarnationStarted),
+                printed=printed,
+            )
+        )
+    return tuple(steps)
+
+
+def render_timeline(result: CellResult, *, every: bool = False) -> RenderableType:
     """Return the lives of a cell as lines: requests, effects, answers, commits, deaths, restarts, and the verdict.
+
+    Args:
+        result: With its history.
+        every: As for `steps_of`.
 
     Raises:
         ValueError: The result's history has an event that this version does not know.
     """
     history = History.from_json([dict(event) for event in result.history])
     lanes = _lanes(history)
-    table = Table.grid(padding=(0, 1))
-    table.add_column(justify="right", style=_QUIET, no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for event in history:
-        told = describe(event, history)
-        if told is None:
+    steps = steps_of(history, every=every)
+    times = max((len(f"{step.event.at_s:.3f}") for step in steps), default=0) + 2
+    sides = max(map(len, lanes.values()), default=0)
+    lines: list[RenderableType] = []
+    for step in steps:
+        lane = f" {lanes.get(step.life, ''):<{sides}}" if sides else ""
+        if step.begins:
+            lines += [Text(""), Hanging(f"{' ' * times}{lane}   ", step.text, "bold")]
             continue
-        mark, text, style = told
-        lane = lanes.get(_life_of(event, history), "")
-        if isinstance(event, IncarnationStarted):
-            table.add_row("", "", "", "")
-            table.add_row("", lane, "", Text(text, style="bold"))
-            continue
-        table.add_row(f"{event.at_s:.3f} s", lane, Text(mark, style=style), Text(text, style=style))
+        before = f"{f'{step.event.at_s:.3f} s':>{times}}{lane} "
+        lines.append(Hanging(f"{before}{step.mark} ", step.text, step.style, mark_style=step.style or "default"))
+        lines += [Hanging(f"{' ' * len(before)}│ ", line, _QUIET) for line in step.printed]
     if not history.events:
         why = f"not run: the same state as {plain(result.equal_to)}" if result.equal_to else "no history was kept"
-        table.add_row("", "", "", Text(f"{why[:1].upper()}{why[1:]}.", style=_QUIET))
+        lines.append(Hanging("", f"{why[:1].upper()}{why[1:]}.", _QUIET))
     kind = result.verdict.kind
     ending = Text(f"{GLYPHS[kind]} {kind.words}", style=STYLES[kind.colour])
-    findings = [Text(f"  {plain(finding.summary)}") for finding in result.findings]
-    return Group(Text(plain(result.cell), style="bold"), table, Text(""), ending, *findings)
+    findings = [Hanging("  ", plain(finding.summary)) for finding in result.findings]
+    return Group(Text(plain(result.cell), style="bold"), *lines, Text(""), ending, *findings)
+
+
+def _last_lines(output: str) -> tuple[str, ...]:
+    lines = [line for line in plain_block(output).split("\n") if line.strip()]
+    return tuple(shortened(plain(line), _LINE_WIDTH) for line in lines[-_PRINTED:])
+
+
+def _seen_by(event: BoundaryReached) -> str:
+    return " (seen by the service)" if event.source is Injector.WIRE else ""
 
 
 def describe(event: Event, history: History) -> tuple[str, str, str] | None:
     """Return mark, sentence and style of an event; None for those that tell a reader nothing by themselves."""
     teller = _TELLERS.get(type(event))
     told = teller(event, history) if teller is not None else None
-    return (told[0], plain(told[1]), told[2]) if told is not None else None
+    return (told[0], shortened(plain(told[1]), _SENTENCE_WIDTH), told[2]) if told is not None else None
 
 
 def _lanes(history: History) -> dict[int, str]:
@@ -126,17 +196,23 @@ def virtual_time(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def _started(event: IncarnationStarted, history: History) -> tuple[str, str, str]:
+def started_words(event: IncarnationStarted, history: History) -> str:
+    """Return how a life began: which, its process, and how far the targets' clock had moved."""
     earlier = [item for item in history.of(IncarnationStarted) if item.incarnation < event.incarnation]
     text = f"Life {event.incarnation}  (pid {event.pid})"
     moved = event.clock_offset_s - (earlier[-1].clock_offset_s if earlier else 0.0)
-    return "", text + (f", {virtual_time(moved)} later by the targets' clock" if moved > 0 else ""), "bold"
+    return text + (f", {virtual_time(moved)} later by the targets' clock" if moved > 0 else "")
+
+
+def _started(event: IncarnationStarted, history: History) -> tuple[str, str, str]:
+    return "", started_words(event, history), "bold"
 
 
 def _received(event: AttemptReceived, history: History) -> tuple[str, str, str]:  # noqa: ARG001
-    key = f"key {event.key}" if event.key else "no key"
+    key = f"key {shortened(plain(event.key), _KEY_WIDTH)}" if event.key else "no key"
     shown = f", {key}" if event.effectful else ""
-    return "→", f"{event.operation}#{event.occurrence}: {event.method} {event.path}{shown}", ""
+    path = shortened(plain(event.path), _PATH_WIDTH)
+    return "→", f"{event.operation}#{event.occurrence}: {event.method} {path}{shown}", ""
 
 
 def _applied(event: EffectApplied, history: History) -> tuple[str, str, str]:
@@ -183,13 +259,20 @@ def _fault(event: FaultInjected, history: History) -> tuple[str, str, str]:  # n
     return mark, f"{event.fault} ({event.settling})", "bold red"
 
 
-def _ended(event: IncarnationEnded, history: History) -> tuple[str, str, str]:  # noqa: ARG001
+def ended_words(event: IncarnationEnded) -> str:
+    """Return how a life ended, without saying which."""
     if event.copied:
-        return "†", f"life {event.incarnation} copied while it stood parked there; nothing was killed", "bold red"
+        return "copied while it stood parked there; nothing was killed"
     if event.signal is not None:
-        by = "killed by ackgap" if event.by_harness else "died"
-        return "†", f"life {event.incarnation} {by}, signal {event.signal}", "bold red"
-    return "·", f"life {event.incarnation} exited with {event.exit_code}", "" if event.exit_code == 0 else "yellow"
+        return f"{'killed by ackgap' if event.by_harness else 'died'}, signal {event.signal}"
+    return f"exited with {event.exit_code}"
+
+
+def _ended(event: IncarnationEnded, history: History) -> tuple[str, str, str]:  # noqa: ARG001
+    text = f"life {event.incarnation} {ended_words(event)}"
+    if event.copied or event.signal is not None:
+        return "†", text, "bold red"
+    return "·", text, "" if event.exit_code == 0 else "yellow"
 
 
 def _check(event: CheckReported, history: History) -> tuple[str, str, str]:  # noqa: ARG001
