@@ -31,8 +31,9 @@ from ackgap.model.schedule import Schedule
 from ackgap.report.commands import replay_prefix
 from ackgap.report.info import AxisInfo, RunInfo
 from ackgap.report.lock import directory_lock
-from ackgap.report.store import RUN_FILE, Run, RunWriter, read_run
-from ackgap.report.write import write_reports_of
+from ackgap.report.origin import Origin
+from ackgap.report.store import CELLS_FILE, HISTORIES_FILE, RUN_FILE, Run, RunWriter, read_run
+from ackgap.report.write import REPORT_FILES, write_reports_of
 from ackgap.requirements import check_requirements, network_note, versions
 from ackgap.scenario.scenario import Scenario
 from ackgap.source import SOURCE_FILE, Source
@@ -237,6 +238,7 @@ class Session:
             fingerprint=self._fingerprint,
             shard=str(self._shard),
             known_gaps=self._scenario.known_gaps,
+            origin=Origin.of(self._scenario),
             started_at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             command=self._command,
             axes=tuple(AxisInfo.of(axis) for axis in self._scenario.axes),
@@ -330,7 +332,7 @@ def set_aside(directory: Path) -> None:
     Raises:
         ResultsInvalid: They cannot be moved.
     """
-    names = ("run.json", "cells.jsonl", "histories.jsonl", SOURCE_FILE, "report.html", "junit.xml", "summary.md")
+    names = (RUN_FILE, CELLS_FILE, HISTORIES_FILE, SOURCE_FILE, *REPORT_FILES)
     found = [directory / name for name in names if (directory / name).exists()]
     if not found:
         return

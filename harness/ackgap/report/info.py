@@ -13,6 +13,7 @@ from ackgap.model.manner import Manner
 from ackgap.model.matrix import Variant
 from ackgap.model.schedule import Schedule
 from ackgap.plan.rows import merged_order, row_order
+from ackgap.report.origin import Origin
 from ackgap.scenario.scenario import Axis
 
 __all__ = ["AxisInfo", "AxisValueInfo", "RowInfo", "RunInfo"]
@@ -107,6 +108,7 @@ class RunInfo:
         fingerprint: Equal for two runs of the same; empty in results of an earlier version.
         shard: Which part of a run this is: `2/8`; empty for a whole one.
         known_gaps: What the scenario declares of cells that are not exactly once.
+        origin: Where what was run stands, for reports that point at it.
     """
 
     scenario: str
@@ -130,6 +132,7 @@ class RunInfo:
     fingerprint: str = ""
     shard: str = ""
     known_gaps: tuple[KnownGap, ...] = ()
+    origin: Origin = field(default_factory=Origin)
 
     def with_rows(self, schedules: Iterable[Schedule]) -> RunInfo:
         """Return it with the rows of some schedules, in the order of points."""

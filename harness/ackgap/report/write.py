@@ -9,25 +9,37 @@ from ackgap.errors import ResultsInvalid
 from ackgap.files import write_whole
 from ackgap.report.junit import junit_xml
 from ackgap.report.page import page_html
+from ackgap.report.sarif import sarif_json
 from ackgap.report.store import Run, read_run
 from ackgap.report.summary import summary_markdown
 
-__all__ = ["HTML_FILE", "JUNIT_FILE", "SUMMARY_FILE", "write_reports", "write_reports_of"]
+__all__ = [
+    "HTML_FILE",
+    "JUNIT_FILE",
+    "REPORT_FILES",
+    "SARIF_FILE",
+    "SUMMARY_FILE",
+    "write_reports",
+    "write_reports_of",
+]
 
 HTML_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
+SARIF_FILE = "report.sarif"
 SUMMARY_FILE = "summary.md"
-
 
 _REPORTS: tuple[tuple[str, Callable[[Run], Iterable[str]]], ...] = (
     (SUMMARY_FILE, lambda run: [summary_markdown(run)]),
     (JUNIT_FILE, lambda run: [junit_xml(run)]),
+    (SARIF_FILE, lambda run: [sarif_json(run)]),
     (HTML_FILE, page_html),
 )
+REPORT_FILES = tuple(name for name, _ in _REPORTS)
+"""Everything that is made from a run's results, and can be made again."""
 
 
 def write_reports(directory: Path) -> Run:
-    """Write `report.html`, `junit.xml` and `summary.md` beside the results, and return the run.
+    """Write `report.html`, `junit.xml`, `report.sarif` and `summary.md` beside the results, and return the run.
 
     Nothing but the files of the run goes in, so that a report made again equals the first one.
 
