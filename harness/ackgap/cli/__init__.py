@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from ackgap.cli.arguments import make_parser
+from ackgap.cli.github import unheard
 
 __all__ = ["carried_out", "main"]
 
@@ -28,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(options, "command_function"):
         parser.print_help()
         return 2
-    return carried_out(lambda: int(_resolve(options.command_function)(options)))
+    with unheard(options):
+        return carried_out(lambda: int(_resolve(options.command_function)(options)))
 
 
 def carried_out(command: Callable[[], int]) -> int:

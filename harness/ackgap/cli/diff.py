@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from ackgap.cli.github import tell_of_comparison
 from ackgap.errors import UsageInvalid
 from ackgap.fingerprint import differences
 from ackgap.report.console import make_console
@@ -27,6 +28,7 @@ def diff(options: argparse.Namespace) -> int:
     old, new = (read_run(Path(name)) for name in (options.old, options.new))
     comparison = compare(old, new, parts=_parts(old, new))
     _print(comparison, options.format)
+    tell_of_comparison(options.github, comparison, document=options.format != "text")
     return gate.status(comparison)
 
 

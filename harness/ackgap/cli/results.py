@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ackgap.cli.github import tell_of_run
 from ackgap.cli.run import exit_status
 from ackgap.cli.shown import show
 from ackgap.merge import merge_runs
@@ -20,11 +21,14 @@ def merge(options: argparse.Namespace) -> int:
     directory = Path(options.out)
     result = merge_runs([Path(name) for name in options.directories], directory)
     show(result, directory)
+    tell_of_run(options.github, result)
     return exit_status(result, failing)
 
 
 def report(options: argparse.Namespace) -> int:
     """Rebuild the reports of a run; the matrix is printed also where they cannot be written."""
     directory = Path(options.directory)
-    show(read_run(directory), directory)
+    result = read_run(directory)
+    show(result, directory)
+    tell_of_run(options.github, result)
     return 0

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ackgap.campaign.choosing import selection_of
 from ackgap.campaign.shard import WHOLE, Shard
+from ackgap.cli.github import tell_of_run
 from ackgap.cli.progress import LiveProgress
 from ackgap.cli.project import reports_of, settle
 from ackgap.cli.shown import print_gaps
@@ -100,7 +101,8 @@ def run(options: argparse.Namespace) -> int:
 def _concluded(
     options: argparse.Namespace, result: Run, expected: dict[str, str] | None, failing: frozenset[VerdictKind]
 ) -> int:
-    """Compare a result with what is expected, and return the exit status."""
+    """Tell GitHub, compare a result with what is expected, and return the exit status."""
+    tell_of_run(options.github, result)
     if options.write_expected:
         _write_expected(result, Path(options.write_expected))
     if expected is not None:
