@@ -71,13 +71,16 @@ def headline_of(comparison: Comparison) -> str:
         return f"Nothing is newly red, but {_cells(len(grey))} {_is(grey)} newly inconclusive."
     if green:
         return f"Nothing is newly red; {_cells(len(green))} {_is(green)} newly green."
-    return "Nothing changed." if comparison.is_nothing else "Nothing is newly red."
+    if not comparison.is_nothing:
+        return "Nothing is newly red."
+    return "Nothing changed beyond chance." if comparison.of(Change.BY_CHANCE) else "Nothing changed."
 
 
 def counts_of(comparison: Comparison) -> str:
     """Return how many cells there are of each kind, in one sentence."""
-    same = sum(1 for cell in comparison.common if cell.change in {Change.SAME, Change.BY_CHANCE})
-    parts = [f"{_cells(len(comparison.common))} in both runs, {same} as before"]
+    parts = [f"{_cells(len(comparison.common))} in both runs, {len(comparison.of(Change.SAME))} as before"]
+    chance = len(comparison.of(Change.BY_CHANCE))
+    parts += [f"{chance} no different beyond chance"] if chance else []
     parts += [f"{len(comparison.moved)} at a point that has another number now"] if comparison.moved else []
     parts += [f"{len(comparison.appeared)} only in the new run"] if comparison.appeared else []
     parts += [f"{len(comparison.vanished)} only in the old run"] if comparison.vanished else []
