@@ -6,6 +6,7 @@ import argparse
 
 from ackgap import __version__
 from ackgap.cli.ci_arguments import add_badge, add_diff, add_github
+from ackgap.cli.selfcheck_arguments import add_selfcheck
 
 __all__ = ["make_parser"]
 
@@ -40,6 +41,8 @@ def make_parser() -> argparse.ArgumentParser:
     listing.add_argument("scenario", metavar="SCENARIO", nargs="?", help="a scenario's path or name: show its axes")
     listing.set_defaults(command_function="listing:scenarios")
     _add_init(commands)
+    _add_doctor(commands)
+    add_selfcheck(commands)
     _add_targets(commands)
     _add_serve(commands)
     _add_mcp(commands)
@@ -263,6 +266,18 @@ def _add_init(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     init.add_argument("--dry-run", action="store_true", help="only say what was found, write nothing")
     init.add_argument("--stdout", action="store_true", help="print the scenario, write nothing")
     init.set_defaults(command_function="init:init")
+
+
+def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="say what this machine has of what ackgap can use, and how to get the rest",
+        description="Look at system, kernel, disk, interpreters, servers, tools and engines; nothing is left running. "
+        "The exit status is 0 unless something is missing that nothing works without.",
+    )
+    doctor.add_argument("--python", metavar="PATH", help="the interpreter whose engines are listed (default: this one)")
+    doctor.add_argument("--json", action="store_true", help="as one JSON document")
+    doctor.set_defaults(command_function="doctor:doctor")
 
 
 def _add_targets(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
