@@ -147,6 +147,11 @@ class Campaign:
             self._listener.noted(text)
 
     @property
+    def modules(self) -> dict[str, tuple[str, ...]]:
+        """What a warm parent imports, by the name of the workers' environment; empty for none."""
+        return {"" if home is None else home.name: names for home, names in self._modules.items()}
+
+    @property
     def bounds(self) -> Bounds:
         """What the run was to try, and what has become of it by now."""
         variants = [column.variant for column in self._columns]

@@ -8,7 +8,7 @@ from typing import Protocol
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 
-__all__ = ["Listener"]
+__all__ = ["Listener", "Silent"]
 
 
 class Listener(Protocol):
@@ -28,3 +28,22 @@ class Listener(Protocol):
 
     def finished(self, result: CellResult) -> None:
         """A cell, or the undisturbed run of a variant, has its verdict."""
+
+
+class Silent:
+    """A listener that does nothing."""
+
+    def began(self, variants: Sequence[Variant], isolated: bool) -> None:
+        """Do nothing."""
+
+    def probed(self, variant: Variant, expectation: Expectation) -> None:
+        """Do nothing."""
+
+    def planned(self, cells: int) -> None:
+        """Do nothing."""
+
+    def noted(self, text: str) -> None:
+        """Do nothing."""
+
+    def finished(self, result: CellResult) -> None:
+        """Do nothing."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ackgap.model.event import AttemptAnswered, AttemptDropped, AttemptReceived, Decision, EffectApplied, Event, Json
 from ackgap.model.event_codec import event_to_json
 from ackgap.model.identity import identity_text
+from ackgap.target.wire.redaction import Redactor
 
 __all__ = ["Action", "Row", "Watch"]
 
@@ -72,10 +73,18 @@ class Watch:
     Args:
         clock: The targets' virtual time in seconds since the epoch.
         currencies: By target, of its costs.
+        redactor: Takes secrets out of every event.
     """
 
-    def __init__(self, *, clock: Callable[[], float], currencies: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float],
+        currencies: Mapping[str, str] | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
         self._clock = clock
+        self._redactor = redactor or Redactor()
         self._currencies = dict(currencies or {})
         self._began_s = time.monotonic()
         self._listeners: list[Callable[[Event, Row | None], None]] = []
@@ -90,6 +99,11 @@ class Watch:
         self._costs: Counter[str] = Counter()
         self.attempt_count = 0
         self.effect_count = 0
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The newest events, oldest first."""
+        return tuple(self._events)
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -122,6 +136,7 @@ class Watch:
     def record(self, kind: type[E], /, **values: Any) -> E:
         """Append an event and return it."""
         self._seq += 1
+        values = self._redactor.fields(values)
         event = kind(seq=self._seq, at_s=round(time.monotonic() - self._began_s, 6), **values)
         self._events.append(event)
         row = self._note(event)

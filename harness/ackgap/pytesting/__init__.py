@@ -1,0 +1,1 @@
+"""Cells as tests: what the pytest plugin does, which itself only knows when."""
