@@ -225,12 +225,14 @@ class Service:
 
     Attributes:
         requests: `METHOD /path` of each request, as it was received.
+        has_begun: The first part of an answer has been sent.
         may_complete: Whether the second part may be sent.
     """
 
     def __init__(self) -> None:
         self.requests: list[str] = []
         self.arrived = threading.Condition()
+        self.has_begun = threading.Event()
         self.may_complete = threading.Event()
         self.may_complete.set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -321,6 +323,7 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(first), first))
+            service.has_begun.set()
             service.may_complete.wait(LIMIT_S)
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(second), second))
 

@@ -199,7 +199,6 @@ def test_it_works_in_an_interpreter_without_ackgap(supervisor, service, python):
     assert out == 'no ackgap\n{"answer": 42}\n'
     assert supervisor.said() == [
         "sending GET /json",
-        "answering GET /json",
         "returned GET /json",
         "committing file.state.json.write",
         "committed file.state.json.write",

@@ -7,7 +7,6 @@ message; everybody else is cut off, so that no other process of the machine can 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -20,22 +19,58 @@ Announcement = dict[str, Json]
 _MESSAGE_BYTES = 1 << 20
 
 
-class Connection:
-    """One process of the worker, after it has shown its token."""
+class Connection(asyncio.Protocol):
+    """One process of the worker, once it has shown its token.
 
-    def __init__(self, writer: asyncio.StreamWriter, incarnation: int, pid: int) -> None:
-        self._writer = writer
-        self.incarnation = incarnation
-        self.pid = pid
+    Args:
+        channel: That it has come to.
+
+    Attributes:
+        incarnation: Whose token it has shown; 0 before that.
+        pid: Of the process.
+        over: Done once the process has said its last.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._transport: asyncio.Transport | None = None
+        self._unread = b""
+        self.incarnation = 0
+        self.pid = 0
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def let_go(self, announcement_id: int) -> None:
         """Tell a parked thread or coroutine to go on."""
-        if not self._writer.is_closing():
-            self._writer.write(b'{"id":%d,"go":true}\n' % announcement_id)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(b'{"id":%d,"go":true}\n' % announcement_id)
 
     def close(self) -> None:
         """Cut the process off."""
-        self._writer.close()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody has come; he has to say who he is."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._channel.met(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has been said as soon as a line of it is whole."""
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        try:
+            if len(self._unread) > _MESSAGE_BYTES:
+                raise ValueError("too long for an announcement")
+            for line in lines:
+                self._channel.heard(self, _message(line))
+        except (TypeError, ValueError):
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """The process is over, or has been cut off."""
+        self._channel.lost(self)
+        if not self.over.done():
+            self.over.set_result(None)
 
 
 class Channel:
@@ -62,12 +97,13 @@ class Channel:
         self._announced = announced
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._connections: dict[Connection, asyncio.Task[None] | None] = {}
+        self._connections: set[Connection] = set()
 
     async def open(self) -> None:
         """Start listening."""
         self.path.unlink(missing_ok=True)
-        self._server = await asyncio.start_unix_server(self._serve, path=str(self.path), limit=_MESSAGE_BYTES)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(lambda: Connection(self), path=str(self.path))
         self.path.chmod(0o600)
 
     async def close(self) -> None:
@@ -76,19 +112,16 @@ class Channel:
             self._server.close()
         for connection in list(self._connections):
             connection.close()
-        tasks = [task for task in (*self._tasks, *self._connections.values()) if task is not None]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self.path.unlink(missing_ok=True)
 
     async def hear_out(self, incarnation: int, *, limit_s: float = 2.0) -> None:
         """Read what the processes of a life have said before they died."""
-        tasks = [
-            task for connection, task in self._connections.items() if connection.incarnation == incarnation and task
-        ]
-        if tasks:
-            await asyncio.wait(tasks, timeout=limit_s)
+        ends = [connection.over for connection in self._connections if connection.incarnation == incarnation]
+        if ends:
+            await asyncio.wait(ends, timeout=limit_s)
             await asyncio.sleep(0)
 
     async def drain(self, incarnation: int) -> None:
@@ -98,29 +131,30 @@ class Channel:
                 connection.close()
         await asyncio.sleep(0)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection: Connection | None = None
-        try:
-            hello = await _read(reader)
-            token = str((hello or {}).get("token", ""))
-            incarnation = self._life_of(token)
-            if hello is None or hello.get("type") != "hello" or incarnation is None:
-                return
-            connection = Connection(writer, incarnation, int(hello.get("pid", 0)))
-            self._connections[connection] = asyncio.current_task()
-            self._greeted(connection, hello)
-            while (message := await _read(reader)) is not None:
-                task = asyncio.ensure_future(self._announced(connection, message))
-                self._tasks.add(task)
-                task.add_done_callback(self._finished)
-        except (OSError, ValueError, asyncio.LimitOverrunError, asyncio.CancelledError):
+    def met(self, connection: Connection) -> None:
+        """Somebody has come who may be a process of a life."""
+        self._connections.add(connection)
+
+    def heard(self, connection: Connection, message: Announcement) -> None:
+        """Take a message.
+
+        Raises:
+            ValueError: It is not what one has to say here.
+        """
+        if connection.incarnation:
+            task = asyncio.ensure_future(self._announced(connection, message))
+            self._tasks.add(task)
+            task.add_done_callback(self._finished)
             return
-        finally:
-            if connection is not None:
-                self._connections.pop(connection, None)
-            writer.close()
-            with contextlib.suppress(OSError, asyncio.CancelledError):
-                await writer.wait_closed()
+        incarnation = self._life_of(str(message.get("token", "")))
+        if message.get("type") != "hello" or incarnation is None:
+            raise ValueError("nobody that belongs here")
+        connection.incarnation, connection.pid = incarnation, int(message.get("pid", 0))
+        self._greeted(connection, message)
+
+    def lost(self, connection: Connection) -> None:
+        """A process says nothing any more."""
+        self._connections.discard(connection)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -128,10 +162,7 @@ class Channel:
             asyncio.get_running_loop().call_exception_handler({"message": "announcement failed", "exception": error})
 
 
-async def _read(reader: asyncio.StreamReader) -> Announcement | None:
-    line = await reader.readline()
-    if not line.endswith(b"\n"):
-        return None
+def _message(line: bytes) -> Announcement:
     message = json.loads(line)
     if not isinstance(message, dict):
         raise ValueError("not an announcement")

@@ -181,8 +181,6 @@ class Gatekeeper:
 
     async def _call(self, life: Life, connection: Connection, message: Announcement, phase: Phase) -> None:
         call = (connection.pid, int(message["call"]))
-        if phase is Phase.ANSWERING:
-            return
         if phase is Phase.SENDING:
             service = self._targets.get(str(message["host"]))
             operation = service.boundary_name(str(message["method"]), str(message["path"])) if service else None

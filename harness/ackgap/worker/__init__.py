@@ -20,10 +20,9 @@ Messages are JSON objects, one a line, in UTF-8. From the worker:
     First message of every connection, written before any code of the user's runs.
 `{"type": "reach", "id": N, "kind": "call", "phase", "call": C, "method", "host", "path", "local_port", "thread",
 "blocks_loop", "pending"}`
-    A thread or coroutine stands at `sending` (no byte of the request has left), `answering` (the headers have reached
-    the caller, body still unread) or `returned` (the last byte of the body has). `C` groups the phases of one HTTP
-    exchange. `host` is the key of `targets` in the configuration; other hosts are not announced. `local_port` is the
-    client's own port, null while it is not known. `answering` is left out where there is no body.
+    A thread or coroutine stands at `sending` (no byte of the request has left) or `returned` (the last byte of the body
+    has reached the caller). `C` groups the two of one HTTP exchange. `host` is the key of `targets` in the
+    configuration; other hosts are not announced. `local_port` is the client's own port, null while it is not known.
 `{"type": "reach", "id": N, "kind": "checkpoint", "phase", "op": K, "name", "thread", "blocks_loop", "pending"}`
     A thread or coroutine stands at `committing` or `committed` of a durable write. `K` groups the two.
 `{"type": "failed", "op": K, "text"}`

@@ -18,7 +18,7 @@ _UNREAD_LIMIT = 4096
 
 
 def hook_aiohttp(module: Any, announcer: Announcer) -> None:
-    """Announce `sending` and `answering` of each request, and `returned` when its body has been read to the end."""
+    """Announce `sending` of each request, and `returned` when its body has been read to the end."""
     request, response = module.ClientRequest, module.ClientResponse
     send, start = request.send, response.start
     bodies = _UnreadBodies()
@@ -40,7 +40,6 @@ def hook_aiohttp(module: Any, announcer: Announcer) -> None:
                 await call.at_async("returned")
             else:
                 bodies.add(self.content, call)
-                await call.at_async("answering")
         return result
 
     request.send = around(send, send_request)

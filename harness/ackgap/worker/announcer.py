@@ -137,13 +137,13 @@ class Call:
         self.local_port: int | None = None
 
     def at(self, phase: str) -> None:
-        """Park this thread at `sending`, `answering` or `returned`."""
+        """Park this thread at `sending` or `returned`."""
         message = self._message(phase)
         if message is not None:
             self._announcer.reach(message)
 
     async def at_async(self, phase: str) -> None:
-        """Park this coroutine at `sending`, `answering` or `returned`."""
+        """Park this coroutine at `sending` or `returned`."""
         message = self._message(phase)
         if message is not None:
             await self._announcer.reach_async(message)

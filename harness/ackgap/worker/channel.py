@@ -28,15 +28,17 @@ HARNESS_GONE = 70
 
 _READ_BYTES = 1 << 16
 _FORK_WAIT_S = 0.05
-_SIGNAL_CHECK_S = 0.05
+_LOOK_UP_S = 0.05
+_poll, _READABLE = select.poll, select.POLLIN  # now: an event library may replace them
 
 
 class Channel:
     """One process's connection to the supervisor.
 
-    Any number of threads and coroutines may stand here at once; none holds a lock while it does. A single background
-    thread reads replies; it starts with the first announcement, is no obstacle to the interpreter's end, and steps
-    aside while the process forks.
+    Any number of threads and coroutines may stand here at once. One of the threads reads the replies, its own and
+    those of the others, and hands that over to another one when it goes on: that costs no switch of threads where only
+    one stands here. With the first coroutine a background thread takes part in that, since a coroutine cannot wait for
+    a reply by itself; it is no obstacle to the interpreter's end, and steps aside while the process forks.
 
     Args:
         path: Of the supervisor's socket.
@@ -50,6 +52,10 @@ class Channel:
         self._main_thread = _thread.get_ident()
         self._ids = count(1)
         self._parked: dict[int, Callable[[], object]] = {}
+        self._answered: dict[int, None] = {}  # of those, whose reply has come
+        self._followers: dict[int, _thread.LockType] = {}  # threads that stand here and do not read
+        self._role = _thread.allocate_lock()  # held by the thread that reads
+        self._leader = 0
         self._told: set[str] = set()
         self._descriptor = -1
         self._pid = 0
@@ -99,18 +105,54 @@ class Channel:
         gate = _thread.allocate_lock()
         gate.acquire()
         number = self._post(message, complete, gate.release)
+        self._followers[number] = gate
         try:
-            if self._reader is None or sys.is_finalizing():
-                self._read_until(number)  # no other thread will run again
-            elif _thread.get_ident() == self._main_thread:
-                # A signal that comes right before a thread goes to sleep does not wake it, and only this thread
-                # runs the handlers of signals.
-                while not gate.acquire(True, _SIGNAL_CHECK_S):
-                    continue
-            else:
-                gate.acquire()
+            while number not in self._answered:
+                if sys.is_finalizing() or self._leader == _thread.get_ident():
+                    # No other thread will run again; or this is a handler of a signal in the midst of reading.
+                    self._read_until(number)
+                elif not self._lead(lambda: self._read_until(number)):
+                    self._follow(gate)
         finally:
-            self._parked.pop(number, None)
+            self._followers.pop(number, None)
+            self._forget(number)
+            self._call_a_follower()
+
+    def _lead(self, read: Callable[[], object]) -> bool:
+        """Read what comes, for everybody; return False if another thread does."""
+        if not self._role.acquire(False):
+            return False
+        self._leader = _thread.get_ident()
+        try:
+            read()
+        finally:
+            self._wake_the_answered()
+            self._leader = 0
+            self._role.release()
+        return True
+
+    def _forget(self, number: int) -> None:
+        self._parked.pop(number, None)
+        self._answered.pop(number, None)
+
+    def _call_a_follower(self) -> None:
+        """See to it that somebody reads as long as anybody waits: whoever goes on wakes one, who takes the place."""
+        if not self._role.locked():
+            for gate in list(self._followers.values())[:1]:
+                try:  # noqa: SIM105
+                    gate.release()
+                except RuntimeError:
+                    pass  # it has been woken already, and will do the same
+
+    def _follow(self, gate: _thread.LockType) -> None:
+        """Wait for a reply, or for the place of the thread that reads."""
+        if _thread.get_ident() != self._main_thread:
+            gate.acquire()
+            return
+        # A signal that comes right before a thread goes to sleep does not wake it, and only this thread runs the
+        # handlers of signals.
+        while not gate.acquire(True, _LOOK_UP_S):
+            continue
 
     async def reach_async(self, message: Message, complete: Callable[[Message], object]) -> None:
         """Announce where this coroutine stands and let its siblings run until it may go on; see `reach`."""
@@ -123,11 +165,12 @@ class Channel:
         def wake() -> None:
             loop.call_soon_threadsafe(_settle, future)
 
+        self._start_reader()
         number = self._post(message, complete, wake)
         try:
             await future
         finally:
-            self._parked.pop(number, None)
+            self._forget(number)
 
     async def _reach_elsewhere(self, message: Message, complete: Callable[[Message], object]) -> None:
         """Park a coroutine of an event loop that is not asyncio's: in a thread under trio, else with the loop."""
@@ -145,13 +188,17 @@ class Channel:
             message["id"] = number
             complete(message)
             self._send(message)
-            if self._reader is None and not sys.is_finalizing():
-                self._reader = _Reader(self._descriptor, self._read)
-                try:
-                    self._reader.start()
-                except RuntimeError:  # too late in the life of the interpreter for another thread
-                    self._reader = None
         return number
+
+    def _start_reader(self) -> None:
+        with self._lock:
+            if self._reader is None and not sys.is_finalizing():
+                reader = _Reader(self._descriptor, self._role, self._lead, self._read)
+                try:
+                    reader.start()
+                except RuntimeError:
+                    return  # too late in the life of the interpreter for another thread
+                self._reader = reader
 
     def _send(self, message: Message) -> None:
         if not self._is_ours():
@@ -178,33 +225,44 @@ class Channel:
             return False
         return (status.st_dev, status.st_ino) == self._inode
 
-    def _read(self, reader: _Reader | None) -> bool:
-        """Take in what has arrived and wake those it is for; return False if somebody else reads by now."""
-        if reader is not self._reader:
-            return False
+    def _read(self) -> None:
+        """Take in what has arrived and wake those it is for."""
         try:
             data = os.read(self._descriptor, _READ_BYTES)
         except OSError:
             data = b""
         if not data:
             self._end()
-        *lines, self._unread = (self._unread + data).split(b"\n")
-        for line in lines:
-            wake = self._parked.pop(codec.decode(line.decode()).get("id"), None)
+        self._unread += data
+        self._wake_the_answered()
+
+    def _wake_the_answered(self) -> None:
+        # A handler of a signal may raise between any two steps of the main thread. A line is taken off only when all is
+        # done that it asks for, all of which may be done twice.
+        while True:
+            line, end, rest = self._unread.partition(b"\n")
+            if not end:
+                return
+            number = codec.decode(line.decode()).get("id")
+            wake = self._parked.get(number)
             if wake is not None:
+                self._answered[number] = None
                 try:  # noqa: SIM105
                     wake()
                 except RuntimeError:
                     pass  # its event loop is closed, or it has been woken otherwise
-        return True
+            self._unread = rest
 
     def _read_until(self, number: int) -> None:
-        self._reader = None
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLIN)
-        while number in self._parked:
-            poll.poll()
-            self._read(None)
+        """Read until an announcement is answered."""
+        poll = _poll()
+        poll.register(self._descriptor, _READABLE)
+        # Waiting and reading are apart, so that this thread takes nothing off the connection that it cannot pass on:
+        # when the interpreter ends it is frozen in `poll`. It looks up now and then for signals, and since a handler or
+        # a finalizer may have read its reply.
+        while number not in self._answered:
+            if poll.poll(1000 * _LOOK_UP_S):
+                self._read()
 
     def _end(self) -> None:
         os._exit(HARNESS_GONE)
@@ -229,7 +287,8 @@ class Channel:
     def _after_fork_in_child(self) -> None:
         self._main_thread = _thread.get_ident()
         self._lock = _thread.RLock()
-        self._parked = {}
+        self._parked, self._answered, self._followers = {}, {}, {}
+        self._role, self._leader = _thread.allocate_lock(), 0
         if self._reader is not None:
             self._reader.forget()
             self._reader = None
@@ -241,17 +300,28 @@ class Channel:
 
 
 class _Reader:
-    """A thread that reads a connection until it is told to stop.
+    """A thread that reads a connection, whenever no other one does, until it is told to stop.
 
     Args:
         descriptor: Of the connection.
-        read: Takes in what has arrived, and returns whether to go on.
+        role: Held by whoever reads.
+        lead: Calls a function in that role, unless somebody else has it.
+        read: Takes in what has arrived.
     """
 
-    def __init__(self, descriptor: int, read: Callable[[_Reader], bool]) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        role: _thread.LockType,
+        lead: Callable[[Callable[[], object]], bool],
+        read: Callable[[], None],
+    ) -> None:
         self._descriptor = descriptor
+        self._role = role
+        self._lead = lead
         self._read = read
         self._wakeup = os.pipe()
+        self._stopped = False
         self._native_id = 0
         self._started = _thread.allocate_lock()
         self._started.acquire()
@@ -286,16 +356,20 @@ class _Reader:
     def _run(self) -> None:
         self._native_id = _thread.get_native_id()
         self._started.release()
-        wakeup = self._wakeup[0]
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLIN)
-        poll.register(wakeup, select.POLLIN)
-        # Waiting and reading are apart, so that this thread takes nothing off the connection that it cannot pass on:
-        # when the interpreter ends it is frozen in `poll`, and whoever still stands reads for itself.
-        while True:
-            ready = [descriptor for descriptor, _ in poll.poll()]
-            if wakeup in ready or not self._read(self):
-                return
+        while not self._stopped:
+            if not self._lead(self._look):
+                self._role.acquire()  # wait until nobody reads
+                self._role.release()
+
+    def _look(self) -> None:
+        poll = _poll()
+        poll.register(self._descriptor, _READABLE)
+        poll.register(self._wakeup[0], _READABLE)
+        ready = [descriptor for descriptor, _ in poll.poll()]
+        if self._wakeup[0] in ready:
+            self._stopped = True
+        elif ready:
+            self._read()
 
 
 def _settle(future: Any) -> None:

@@ -15,7 +15,7 @@ _READERS = ("read", "readinto", "read1", "readline", "peek")
 
 
 def hook_http_client(module: Any, announcer: Announcer) -> None:
-    """Announce `sending` at the end of a request's headers, `answering` or `returned` with its response."""
+    """Announce `sending` at the end of a request's headers, `returned` with its response or the end of its body."""
     connection = module.HTTPConnection
     putrequest, endheaders, getresponse = connection.putrequest, connection.endheaders, connection.getresponse
 
@@ -39,7 +39,6 @@ def hook_http_client(module: Any, announcer: Announcer) -> None:
                 call.at("returned")
             else:
                 response._ackgap_call = call
-                call.at("answering")
         return response
 
     connection.putrequest = around(putrequest, remember)

@@ -37,7 +37,6 @@ def hook_sync(module: Any, announcer: Announcer) -> None:
                 call.at("returned")
             else:
                 response.stream = _Body(response.stream, call, _length(response))
-                call.at("answering")
         return response
 
     connection._send_request_headers = around(send, send_headers)
@@ -63,7 +62,6 @@ def hook_async(module: Any, announcer: Announcer) -> None:
                 await call.at_async("returned")
             else:
                 response.stream = _AsyncBody(response.stream, call, _length(response))
-                await call.at_async("answering")
         return response
 
     connection._send_request_headers = around(send, send_headers)
