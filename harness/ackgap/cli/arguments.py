@@ -27,6 +27,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_show(commands)
     report = commands.add_parser("report", help="rebuild the reports of a run from its results alone")
     report.add_argument("directory", metavar="DIR", help="what `ackgap run` wrote")
+    report.add_argument(
+        "--fail-on", metavar="KINDS", default="never", help="what makes the exit status non-zero, as for `run`"
+    )
     add_github(report)
     report.set_defaults(command_function="results:report")
     merge = commands.add_parser("merge", help="join the parts of a run that --shard made into one")

@@ -27,6 +27,7 @@ def merge(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """Rebuild the reports of a run; the matrix is printed also where they cannot be written."""
+    failing = failing_kinds(options.fail_on)
     directory = Path(options.directory)
     result = read_run(directory)
     show(result, directory)
