@@ -111,9 +111,13 @@ def test_a_chip_switches_a_verdict_off_and_on(opened: Opened, partner_review: Pa
     chip = page.locator("#chips button", has_text="duplicate")
     chip.click()
     assert chip.get_attribute("aria-pressed") == "false"
-    assert page.locator("button.cell.off").count() == 61
+    assert page.locator("#count").inner_text() == "227 of 288 cells"
+    assert page.locator("button.cell.duplicate:not(.off)").count() == 0
+    assert page.locator("button.cell.duplicate.off").count() == 25  # the others had a line of their own, which is gone
+    assert page.url.endswith("#hide=duplicate")
     chip.click()
     assert page.locator("button.cell.off").count() == 0
+    assert page.locator("button.cell.duplicate").count() == 61
 
 
 def test_an_axis_folds_its_columns_and_a_cell_then_offers_its_variants(
@@ -121,7 +125,7 @@ def test_an_axis_folds_its_columns_and_a_cell_then_offers_its_variants(
 ) -> None:
     page = opened.go(partner_review)
     for axis in ("Durability", "Idempotency key"):
-        page.locator("#axes button", has_text=axis).click()
+        page.locator(".axes button", has_text=axis).click()
     cell = button(page, "tickets.create#1:applied, key")
     assert "mixed" in cell.get_attribute("class")
     cell.click()

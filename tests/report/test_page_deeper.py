@@ -59,7 +59,7 @@ def test_a_folded_line_opens_its_worst_cell_and_names_the_others(page: Any, deep
     assert members.count() == 4
     members.filter(has_text="tickets.create#1:received").click()
     shows(page.locator("#sheet .where"), "2.kill@tickets.create#1:received")
-    assert page.locator('button.cell[aria-selected="true"]').count() == 1
+    assert page.locator('button.cell[aria-current="true"]').count() == 1
 
 
 def test_a_second_crash_is_opened_by_its_address_and_told_in_words(page: Any, deeper: Path, shows: Shows) -> None:

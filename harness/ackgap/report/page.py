@@ -1,7 +1,8 @@
 """The HTML report: one self-contained file that loads nothing and trusts nothing that came out of a run.
 
-Data is embedded as inert JSON. The overview is small; what one cell needs lies in a block of its own, compressed,
-and is unpacked when the cell is opened, so that a report of ten thousand cells opens as fast as one of ten.
+Data is embedded as inert JSON. The overview is small, and the script stands right behind it: the matrix is drawn while
+the rest of the file is still being read. What one cell needs lies in a block of its own, compressed, and is unpacked
+when the cell is opened, so that a report of ten thousand cells opens as fast as one of ten.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ import base64
 import hashlib
 import html
 import json
-import re
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from string import Template
 
@@ -21,11 +20,14 @@ from ackgap.model.codec import encode, result_to_json
 from ackgap.model.event import Json
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, VerdictKind
+from ackgap.report.costs import RepeatedWork, repeated_work
 from ackgap.report.derived import Certainties, bounds_facts, certain_words, rate_text
+from ackgap.report.guidance import guidance
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
 from ackgap.report.info import AxisInfo, AxisValueInfo, RowInfo
 from ackgap.report.overview import WORST_FIRST, FindingGroup, Overview, is_order_dependent, variant_gap
-from ackgap.report.plain import plain, plain_json, replay_command
+from ackgap.report.packing import Packer, inert_json
+from ackgap.report.plain import plain, replay_command
 from ackgap.report.store import Run
 from ackgap.report.view import FAULT_AXIS
 
@@ -34,14 +36,28 @@ __all__ = ["page_html"]
 _STYLES = ("base.css", "matrix.css", "sheet.css")
 _SCRIPTS = tuple(
     f"{name}.js"
-    for name in ("dom", "lines", "matrix", "story", "lanes", "sequence", "diff", "facts", "detail", "start")
+    for name in (
+        "dom",
+        "lines",
+        "address",
+        "filter",
+        "matrix",
+        "window",
+        "story",
+        "lanes",
+        "sequence",
+        "zoom",
+        "diff",
+        "facts",
+        "detail",
+        "keys",
+        "start",
+    )
 )
 _MOST_COLUMNS = 24
 _SHOWN = 100
 """By how many cells it is shown at most from when on an end was certain; their number is in the words."""
 _KINDS = tuple(VerdictKind)
-_SUSPECT = re.compile(r"\\u(?:00[01789a]|061c|180e|20[026]|d[89a-f]|f[ef])|\\[bfr]")
-"""How any character that `plain` escapes looks in JSON of ASCII characters; it may name a few harmless ones too."""
 
 
 def page_html(run: Run) -> Iterator[str]:
@@ -63,12 +79,14 @@ def page_html(run: Run) -> Iterator[str]:
         "style_hash": _hash(style),
         "script": script,
         "script_hash": _hash(script),
-        "overview": _inert(_overview(run)),
     }
+    packer = Packer(_history(run, _typical(run.cells)) if run.cells else ())
+    values["overview"] = inert_json(_overview(run) | {"primer": packer.primer, "primerLength": packer.length})
     yield Template(before).substitute(values)
     certainties = Certainties.of_run(run)
     for number, result in enumerate(run.cells):
-        yield f'<script type="text/plain" id="h{number}">{_packed(_detail(run, result, certainties))}</script>\n'
+        packed = packer.packed(_history(run, result), _detail(run, result, certainties))
+        yield f'<script type="text/plain" id="h{number}">{packed}</script>\n'
     yield Template(after).substitute(values)
 
 
@@ -86,23 +104,13 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _inert(value: Json) -> str:
-    """Return JSON that cannot end its script element, whatever the strings in it say."""
-    return _harmless(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _typical(cells: Iterable[CellResult]) -> CellResult:
+    """Return a cell whose history others resemble: there was a crash, if anywhere."""
+    return max(cells, key=lambda result: (result.verdict.kind.colour is Colour.RED, bool(result.schedule.faults)))
 
 
-def _packed(value: Json) -> str:
-    return base64.b64encode(zlib.compress(_harmless(value).encode(), 6)).decode()
-
-
-def _harmless(value: Json) -> str:
-    """Return JSON in which every text is made harmless; the walk is only needed where an escape shows a suspect."""
-    text = _compact(value)
-    return _compact(plain_json(value)) if _SUSPECT.search(text) else text
-
-
-def _compact(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+def _history(run: Run, result: CellResult) -> list[Mapping[str, Json]]:
+    return encode(result.history) if result.history else list(run.history_json(result.cell))
 
 
 def _eyebrow(run: Run) -> str:
@@ -111,7 +119,7 @@ def _eyebrow(run: Run) -> str:
     return plain(" · ".join([f"ackgap {versions.get('ackgap', '')}".strip(), run.info.scenario, *seen[:3]]))
 
 
-def _overview(run: Run) -> Json:
+def _overview(run: Run) -> dict[str, Json]:
     info = run.info
     overview = Overview(run)
     variants = overview.variants
@@ -153,12 +161,15 @@ def _overview(run: Run) -> Json:
         "worst": [_KINDS.index(kind) for kind in WORST_FIRST],
         "cells": cells,
         "headlines": list(headlines),
+        "touched": {str(n): names for n, result in enumerate(run.cells) if (names := _touched(result))},
         "special": {str(number): said for number, result in enumerate(run.cells) if (said := _special(result))},
         "bounds": _bounds(run),
         "expectations": expectations,
         "expectationOf": expectation_of,
         "gaps": gaps,
         "gapOf": gap_of,
+        "guide": {kind.value: {"means": words.means, **words.fix} for kind, words in guidance().items()},
+        "work": [_work(work, order) for work in repeated_work(run.cells)],
         "groups": [
             _group(group, order, columns=len({overview.views.place[result.cell][1] for result in group.results}))
             for group in overview.groups(Colour.RED, Colour.GREY, Colour.AMBER, by_cause=True)
@@ -213,6 +224,24 @@ def _special(result: CellResult) -> Json:
     return {name: value for name, value in said.items() if value}
 
 
+def _touched(result: CellResult) -> list[Json]:
+    """Return the operations of a cell's findings, but the one at which the first fault strikes."""
+    struck = result.schedule.faults[0].point.name if result.schedule.faults else ""
+    return list(dict.fromkeys(item.operation for item in result.findings if item.operation not in ("", struck)))
+
+
+def _work(work: RepeatedWork, order: dict[str, int]) -> Json:
+    return {
+        "operation": work.operation,
+        "calls": work.calls,
+        "recorded": work.recorded,
+        "cells": work.cells,
+        "cost": money.in_words(work.cost, work.currency) if work.cost else "",
+        "dearest": order[work.dearest.cell],
+        "dearestCost": money.in_words(work.dearest_cost, work.currency) if work.dearest_cost else "",
+    }
+
+
 def _bounds(run: Run) -> Json:
     bounds = run.info.bounds
     if bounds is None:
@@ -264,15 +293,13 @@ def _group(group: FindingGroup, order: dict[str, int], *, columns: int) -> Json:
     }
 
 
-def _detail(run: Run, result: CellResult, certainties: Certainties) -> Json:
+def _detail(run: Run, result: CellResult, certainties: Certainties) -> dict[str, Json]:
     document = result_to_json(result)
     kept = {name: document[name] for name in ("findings", "incarnations", "effects", "duration_s", "settling")}
-    history = encode(result.history) if result.history else list(run.history_json(result.cell))
     certainty, rate = certainties.of(result), result.rate
     return kept | {
         "certain": certainty and {"words": certain_words(certainty, result), "cells": list(certainty.cells[:_SHOWN])},
         "rate": rate and [[_KINDS.index(kind), rate.in_words(kind)] for kind in _KINDS if kind.value in rate.counts],
         "kept_directory": result.kept_directory,
         "replay": replay_command(run.info.replay_prefix, result.cell),
-        "history": history,
     }

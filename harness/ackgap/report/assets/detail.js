@@ -1,21 +1,34 @@
 // One cell: its story, who could have prevented it, the ledger, the payloads, the way to see it again.
+function bytesOf(text) { return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)); }
+
+// The page may still be read while a cell is opened: what lies behind it in the file says that it has come as a whole.
+function arrived(number) {
+  return new Promise((resolve) => {
+    const look = () => document.readyState !== "loading" || byId(`h${number + 1}`) ? resolve(byId(`h${number}`)) : setTimeout(look, 20);
+    look();
+  });
+}
+
+let primer = null;
 async function load(number) {
-  const text = byId(`h${number}`).textContent;
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
+  const block = await arrived(number);
+  primer ??= bytesOf(D.primer);
+  const stream = new Blob([primer, bytesOf(block.textContent)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const whole = await new Response(stream).arrayBuffer();
+  return JSON.parse(new TextDecoder().decode(new Uint8Array(whole, D.primerLength)));
 }
 
 let opening = 0;
-async function open(number, members, { focus = true } = {}) {
+async function open(number, members, { focus = true, keep = null } = {}) {
   const turn = ++opening;
   state.selected = number;
   state.members = members || [number];
+  notice("");
   let detail;
   try {
     detail = await load(number);
   } catch (problem) {
-    detail = { broken: String(problem), findings: [], history: [], effects: {}, incarnations: 0 };
+    detail = { broken: String(problem), findings: [], history: [], effects: {}, incarnations: 0, duration_s: 0 };
   }
   if (turn !== opening) return;
   const wasOpen = document.body.classList.contains("open");
@@ -23,28 +36,41 @@ async function open(number, members, { focus = true } = {}) {
   sheet.hidden = false;
   document.body.classList.add("open");
   if (!wasOpen) fitLabels();
+  cover();
   drawSheet(number, detail);
   markSelected();
   sheet.scrollTop = 0;
-  const fragment = `#cell=${encodeURIComponent(cellId(number))}`;
-  if (location.hash !== fragment) history.replaceState(null, "", fragment);
-  const button = document.querySelector('button.cell[aria-selected="true"]');
-  if (button && !wasOpen) button.scrollIntoView({ block: "nearest", inline: "nearest" });
-  if (focus) byId("sheet-title").focus({ preventScroll: true });
+  writeAddress();
+  const button = buttonOf(number);
+  if (button) reveal(button);
+  if (focus) (keep && sheet.querySelector(`[data-move="${keep}"]`) || byId("sheet-title")).focus({ preventScroll: true });
 }
 
-function close() {
+function closeSheet({ focus = true } = {}) {
   if (state.selected === null) return;
   opening++;
-  const button = document.querySelector('button.cell[aria-selected="true"]');
+  const number = state.selected;
   state.selected = null;
   byId("sheet").hidden = true;
   byId("sheet").replaceChildren();
   document.body.classList.remove("open");
-  history.replaceState(null, "", location.pathname + location.search);
+  cover();
+  writeAddress();
   fitLabels();
   markSelected();
-  if (button) focusCell(button);
+  if (focus) focusCell(buttonOf(number) || document.querySelector("button.cell"));
+}
+
+// Where the open cell covers the page, nothing below it can be reached.
+const WIDE = matchMedia("(min-width: 1180px)");
+function cover() { byId("main").inert = state.selected !== null && !WIDE.matches; }
+
+/** Open the neighbour of the open cell; `keep` names the button that is to have the focus again. */
+function move(key, keep) {
+  const place = walk(placeOf(state.selected), key);
+  if (!place) { say("There is no further cell that way"); return; }
+  const members = membersAt(place);
+  open(members[0], members, { keep });
 }
 
 function drawSheet(number, detail) {
@@ -53,36 +79,33 @@ function drawSheet(number, detail) {
   const fault = row.phase ? { name: row.name, kind: row.kind, phase: row.phase } : null;
   const findings = detail.findings;
   const worst = findings.find((finding) => finding.kind === verdict.id) || findings[0];
-  const sheet = byId("sheet");
+  const sheet = byId("sheet"), headline = headlineOf(number);
   const parts = [
     tools(number),
-    el("div", { class: "verdict" }, mark(kind, true), el("h2", { id: "sheet-title", tabindex: "-1" }, headlineOf(number))),
+    el("div", { class: "verdict" }, mark(kind, true), el("h2", { id: "sheet-title", tabindex: "-1" }, el("span", { class: "hidden" }, `${verdict.words}: `), short(headline, LONG_WORDS))),
+    headline.length > LONG_WORDS ? el("details", { class: "whole" }, el("summary", {}, "The whole sentence"), el("p", {}, clipped(headline, 4000))) : null,
     pointSentence(row, number),
     variantLine(number),
     state.members.length > 1 ? memberList(number) : null,
     ...factParts(number, detail),
     detail.broken ? el("p", { class: "bad" }, `The details of this cell cannot be read: ${detail.broken}`) : null,
   ];
-  const place = el("div", { class: "story" });
-  parts.push(place, ...attributionParts(worst), ...otherFindings(findings, worst), ...payloadParts(detail.history, findings));
+  const place = el("section", { class: "story", "aria-label": "The lives of the worker" });
+  parts.push(place, ...guideParts(kind, worst), ...attributionParts(worst), ...otherFindings(findings, worst), ...payloadParts(detail.history, findings));
   const story = storyOf(detail.history, findings, fault);
-  parts.push(...countParts(story, expectation, detail), ...ledgerParts(story, findings), ...againParts(number, detail, story));
+  parts.push(...costParts(findings, expectation), ...countParts(story, expectation, detail), ...ledgerParts(story, findings), ...againParts(number, detail, story));
   sheet.replaceChildren(...parts.filter(Boolean));
   if (detail.history.length) drawStory(place, story, verdict);
   else place.append(el("p", { class: "point" }, specialOf(number).equal ? "This cell was not run; the lives are those of the other one." : "No history was kept for this cell."));
-  say(`${cellId(number)}: ${verdict.words}`);
+  say(`${verdict.words}: ${short(headline, LONG_WORDS)}. ${cellId(number)}`);
 }
 
 function tools(number) {
-  const button = (text, title, run) => el("button", { type: "button", class: "quiet", "aria-label": title, title, on: { click: run } }, text);
-  const move = (key) => () => {
-    const from = document.querySelector('button.cell[aria-selected="true"]');
-    const next = from && walk(from, key);
-    if (next) next.click();
-  };
-  return el("div", { class: "tools" }, button("←", "Previous column", move("ArrowLeft")), button("→", "Next column", move("ArrowRight")),
-    button("↑", "Previous point", move("ArrowUp")), button("↓", "Next point", move("ArrowDown")),
-    el("span", { class: "where", title: cellId(number) }, cellId(number)), button("Close", "Close (Esc)", close));
+  const arrow = (text, title, key) => el("button", { type: "button", class: "quiet", "data-move": key, "aria-label": title, title, on: { click: () => move(key, key) } }, text);
+  const link = el("button", { type: "button", class: "quiet", on: { click: () => copy(linkTo(number), link) } }, "Copy link");
+  return el("div", { class: "sheet-head" }, el("div", { class: "tools" }, arrow("←", "Previous column", "ArrowLeft"), arrow("→", "Next column", "ArrowRight"), arrow("↑", "Previous point", "ArrowUp"), arrow("↓", "Next point", "ArrowDown"),
+    el("span", { class: "between" }), link, el("button", { type: "button", class: "quiet", title: "Close (Esc)", on: { click: () => closeSheet() } }, "Close")),
+    el("p", { class: "where", title: "Id of this cell, the same in every run" }, cellId(number)));
 }
 
 function pointSentence(row, number) {
@@ -114,29 +137,60 @@ function memberList(number) {
 
 function drawStory(place, story, verdict) {
   let unfolded = false;
+  const label = `Sequence of ${plural(story.lives.length, "life", "lives")}, ending ${verdict.words}.`;
   const foldable = folded(story.steps, false).some((step) => step.kind === "more");
   const toggle = el("button", { type: "button", class: "quiet" });
+  const zoom = zoomable(label), words = el("details", { class: "in-words" });
   const draw = () => {
     toggle.textContent = unfolded ? "Only what matters" : "Every step";
     toggle.setAttribute("aria-pressed", String(unfolded));
-    const picture = sequence(story, { width: Math.max(560, place.clientWidth - 64), unfolded, unfold, label: `Sequence of ${plural(story.lives.length, "life", "lives")}, ending ${verdict.words}. The ledger below tells the same.` });
-    place.replaceChildren(el("div", { class: "story-tools" }, foldable ? toggle : null), picture);
+    const said = [];
+    zoom.show(sequence(story, { width: Math.max(560, zoom.frame.clientWidth - 2), unfolded, unfold, said, label: `${label} The same is said in words below.` }));
+    words.replaceChildren(el("summary", {}, "The same in words"), el("ol", {}, said.map(([life, text]) => el("li", {}, `${life ? `Life ${life}: ` : ""}${text}`))));
   };
   const unfold = () => { unfolded = !unfolded; draw(); };
   toggle.addEventListener("click", () => { unfold(); toggle.focus(); });
+  place.append(el("div", { class: "story-tools" }, el("span", { class: "zooms", role: "group", "aria-label": "Size of the picture" }, zoom.tools), foldable ? toggle : null), zoom.frame, words);
   draw();
+}
+
+// What a verdict means, and what helps, in general and here.
+function guideParts(kind, finding) {
+  const verdict = D.verdicts[kind], guide = D.guide[verdict.id], found = finding && finding.kind === verdict.id ? finding.attribution : null;
+  const sides = found ? ["worker", "engine", "target"].filter((side) => found.preventable_by.includes(side)) : [];
+  const remedy = (side) => el("li", {}, side === "nobody" ? null : el("b", {}, { worker: "In the worker. ", engine: "In the engine. ", target: "At the service. " }[side]), guide[side]);
+  const here = found && found.fix;
+  const general = el("ul", { class: "remedies" }, (sides.length ? sides : ["nobody"]).map(remedy));
+  return [el("h3", {}, "What this means"), el("p", { class: "means" }, guide.means),
+    el("div", { class: "fix-box" }, el("h3", {}, "How to fix it"), here ? el("p", {}, here) : null, here ? el("details", {}, el("summary", {}, "What helps against this in general"), general) : general)];
+}
+
+// What was paid for again, of it what had been recorded, and what it cost.
+function costParts(findings, expectation) {
+  const paid = findings.filter((finding) => finding.detail && finding.detail.extra > 0 && finding.detail.cost !== undefined);
+  if (!paid.length) return [];
+  const sums = new Map();
+  for (const { operation, detail } of paid) {
+    const facts = expectation.operations[operation] || { currency: detail.currency };
+    const key = facts.currency || "";
+    sums.set(key, [(sums.get(key) || [0])[0] + detail.cost, facts]);
+  }
+  const whole = [...sums.values()].filter(([cost]) => cost > 0).map(([cost, facts]) => money(cost, facts)).join(", ");
+  return [el("h3", {}, "Cost of repeated work"), whole ? el("p", { class: "cost" }, `This crash made ${whole} be paid again.`) : null,
+    el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ["paid operation", "undisturbed", "this run", "known to be done", "cost of the repeats"].map((text) => el("th", { scope: "col" }, text)))),
+      el("tbody", {}, paid.map(({ operation, detail, kind }) => el("tr", { class: kind ? "bad" : "" }, el("td", {}, operation), el("td", { class: "num" }, String(detail.probe)), el("td", { class: "num" }, String(detail.seen)),
+        el("td", { class: "num" }, detail.wasted ? `${detail.wasted} of ${detail.extra}` : "none"), el("td", { class: "num" }, detail.cost ? money(detail.cost, expectation.operations[operation] || detail) : "not priced")))))];
 }
 
 function attributionParts(finding) {
   const found = finding && finding.attribution;
   if (!found) return [];
   const parts = [];
-  if (found.fix) parts.push(el("div", { class: "fix-box" }, el("h3", {}, "What to do"), el("p", {}, found.fix)));
   const sides = ["worker", "engine", "target"].filter((side) => found[side] || found.preventable_by.includes(side));
   if (sides.length) {
     parts.push(el("h3", {}, "Who could have prevented it"), el("table", { class: "plain" }, el("tbody", {}, sides.map((side) => el("tr", {},
       el("th", { scope: "row" }, side), el("td", { class: found.preventable_by.includes(side) ? "could" : "couldnt" }, found.preventable_by.includes(side) ? "could have" : ""),
-      el("td", {}, found[side]))))));
+      el("td", {}, clipped(found[side] || ""))))))); 
   }
   const facts = [["A key was sent", found.key_sent], ["The key was the same each time", found.key_stable], ["The service honours keys", found.target_honours_keys], ["The key's window had passed", found.window_exceeded]]
     .filter(([, value]) => value !== null && value !== undefined);
@@ -149,7 +203,7 @@ function otherFindings(findings, worst) {
   if (!others.length) return [];
   return [el("h3", {}, "Also seen"), el("table", { class: "plain" }, el("tbody", {}, others.map((finding) => {
     const kind = D.verdicts.findIndex((verdict) => verdict.id === finding.kind);
-    return el("tr", {}, el("td", {}, kind < 0 ? "remark" : mark(kind)), el("td", {}, finding.summary));
+    return el("tr", {}, el("td", {}, kind < 0 ? "remark" : mark(kind)), el("td", {}, clipped(finding.summary)));
   })))];
 }
 
@@ -216,7 +270,7 @@ function againParts(number, detail, story) {
   if (detail.kept_directory) facts.push(["Files kept in", detail.kept_directory]);
   const raw = el("details", {}, el("summary", {}, `The ${detail.history.length} events of this run`));
   raw.addEventListener("toggle", () => {
-    if (raw.open && raw.children.length === 1) raw.append(el("div", { class: "raw", tabindex: "0" }, detail.history.map((event) => JSON.stringify(event)).join("\n")));
+    if (raw.open && raw.children.length === 1) raw.append(el("div", { class: "raw", tabindex: "0", role: "group", "aria-label": "Events of this run" }, clipped(detail.history.map((event) => JSON.stringify(event)).join("\n"), 60000)));
   });
   return [el("h3", {}, "See it again"), command(detail.replay || ""), el("h3", {}, "About this run"),
     el("dl", { class: "facts" }, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])), detail.history.length ? raw : null];

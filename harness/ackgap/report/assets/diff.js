@@ -36,17 +36,25 @@ function comparison(first, second) {
   } else parts.push(el("p", {}, "They are equal in every field."));
   if (same.length) {
     parts.push(el("details", {}, el("summary", {}, `${plural(same.length, "field")} equal in both`), el("table", { class: "plain diff" }, el("tbody", {},
-      same.map(([path, value]) => el("tr", { class: "same" }, el("th", { scope: "row" }, path), el("td", {}, value)))))));
+      same.map(([path, value]) => el("tr", { class: "same" }, el("th", { scope: "row" }, path), el("td", {}, clipped(value))))))));
   }
   return parts;
 }
 
 function marked(pieces) {
   return pieces.flatMap(([text, differs]) => {
-    if (!differs || !text.trim()) return [text];
-    const [, before, middle, after] = /^(\s*)([^]*?)(\s*)$/.exec(text);
-    return [before, el("mark", {}, middle), after];
+    if (!differs || !text.trim()) return around(text);
+    const inner = text.trim(), at = text.indexOf(inner);
+    return [text.slice(0, at), el("mark", {}, clipped(inner)), text.slice(at + inner.length)];
   });
+}
+
+/** What is equal, without the middle of what is long. */
+function around(text, most = 600) {
+  if (text.length <= most * 1.5) return [text];
+  const place = el("span", {}, text.slice(0, most / 2));
+  place.append(el("button", { type: "button", class: "link", on: { click: () => place.replaceChildren(text) } }, ` … ${(text.length - most).toLocaleString("en")} equal characters … `), text.slice(-most / 2));
+  return [place];
 }
 
 // Longest common subsequence over words; very long texts are compared by their common beginning and end only.

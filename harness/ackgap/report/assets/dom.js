@@ -37,8 +37,20 @@ function short(text, length) {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
+const LONG_WORDS = 220;
+
+/** Announce to whoever listens; the same words twice are said twice. */
 function say(text) {
-  byId("said").textContent = text;
+  const said = byId("said");
+  said.textContent = said.textContent === text ? `${text}\u00a0` : text;
+}
+
+/** A text, of which only the beginning is shown until the rest is asked for. */
+function clipped(text, most = 1200) {
+  if (text.length <= most * 1.2) return [text];
+  const place = el("span", {}, `${text.slice(0, most)}… `);
+  place.append(el("button", { type: "button", class: "link", on: { click: () => place.replaceChildren(text) } }, `all ${text.length.toLocaleString("en")} characters`));
+  return [place];
 }
 
 // The end of a boundary's name tells it apart from its neighbours, so names are cut in the middle.
@@ -66,6 +78,7 @@ async function copy(text, button) {
 }
 
 function command(text) {
+  if (!text) return null;
   const button = el("button", { type: "button", class: "quiet" }, "Copy");
   button.addEventListener("click", () => copy(text, button));
   return el("div", { class: "command" }, el("code", {}, text), button);

@@ -37,7 +37,8 @@ function drawBounds() {
     piece.style.flexGrow = String(counts[name]);
     return piece;
   }));
-  byId("bounds").replaceChildren(el("h2", {}, "What was covered"), parts.length ? bar : "",
+  byId("bounds").hidden = false;
+  byId("bounds").replaceChildren(el("h2", { id: "bounds-title" }, "What was covered"), parts.length ? bar : "",
     el("p", { class: "cover-key" }, parts.map(([name, words]) => el("span", {}, el("i", { class: name }), `${counts[name]} ${words}`))),
     el("dl", { class: "facts" }, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])));
 }

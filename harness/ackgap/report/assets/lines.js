@@ -23,6 +23,7 @@ function railOf(row) {
 function linesOf() {
   const lines = [], depth = [], hidden = new Set();
   D.rows.forEach((row, number) => {
+    if (state.kept && !state.kept.has(number)) return;
     const step = stepOf[number];
     if (step === null) {
       depth[number] = 0;
@@ -30,10 +31,10 @@ function linesOf() {
       return;
     }
     if (hidden.has(row.parent)) { hidden.add(number); return; }
-    const members = steps.get(step), headed = members.length > 1, level = depth[row.parent] + 1;
+    const members = steps.get(step).filter((member) => !state.kept || state.kept.has(member)), headed = members.length > 1, level = depth[row.parent] + 1;
     if (headed && number === members[0]) {
       const open = opened.has(step);
-      lines.push({ rows: open ? members : members.flatMap(withAllBelow), depth: level, step, head: true, open, count: members.length });
+      lines.push({ rows: open ? members : members.flatMap(withAllBelow).filter((member) => !state.kept || state.kept.has(member)), depth: level, step, head: true, open, count: members.length });
     }
     if (headed && !opened.has(step)) { hidden.add(number); return; }
     depth[number] = level + (headed ? 1 : 0);

@@ -1,5 +1,5 @@
 // The matrix: rows in the order of the run, columns folded to the axes shown.
-const state = { off: new Set(), shown: new Set(D.shown), selected: null, columns: [], lines: [] };
+const state = { off: new Set(), shown: new Set(D.shown), query: "", operation: "", fault: "", values: new Map(), match: null, kept: null, selected: null, members: [], columns: [], lines: [] };
 const gapSets = D.gaps.map((rows) => new Set(rows));
 const indexOf = new Map();
 const labels = new Map();
@@ -33,6 +33,7 @@ function columnsOf(shown) {
   const axes = D.axes.map((_, axis) => axis).filter((axis) => shown.has(D.axes[axis].name));
   const groups = new Map();
   D.variants.forEach((values, variant) => {
+    for (const [axis, value] of state.values) if (values[axis] !== value) return;
     const key = axes.map((axis) => values[axis]).join("/");
     if (!groups.has(key)) groups.set(key, { axes, values: axes.map((axis) => values[axis]), variants: [] });
     groups.get(key).variants.push(variant);
@@ -49,22 +50,36 @@ function merged(rows, column) {
     }
   }
   if (!members.length) return null;
-  members.sort((a, b) => D.worst.indexOf(kindOf(a)) - D.worst.indexOf(kindOf(b)) || a - b);
-  return { members, kind: kindOf(members[0]), mixed: members.some((member) => kindOf(member) !== kindOf(members[0])) };
+  // What the filters leave comes first; where they leave nothing, the cell is shown faintly.
+  members.sort((a, b) => state.match[b] - state.match[a] || D.worst.indexOf(kindOf(a)) - D.worst.indexOf(kindOf(b)) || a - b);
+  return { members, kind: kindOf(members[0]), off: !state.match[members[0]], mixed: members.some((member) => kindOf(member) !== kindOf(members[0])) };
 }
 
 function drawMatrix() {
-  const columns = state.columns = columnsOf(state.shown);
-  state.lines = linesOf();
-  const table = byId("matrix");
-  const keep = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.at : null;
-  table.replaceChildren(head(columns), body(columns));
-  fitLabels();
-  applyFilter();
-  markSelected();
-  const first = (keep && table.querySelector(`button.cell[data-at="${keep}"]`)) || table.querySelector("button.cell");
-  if (first) { first.tabIndex = 0; if (keep) first.focus(); }
-  drawHint(columns);
+  const table = byId("matrix"), focused = document.activeElement?.closest?.("#matrix button.cell");
+  const kept = focused ? focused.dataset.number : null;
+  state.columns = columnsOf(state.shown);
+  state.lines = dressed(linesOf());
+  table.replaceChildren(head(state.columns));
+  drawLines();
+  if (kept !== null) focusCell(buttonOf(Number(kept)) || table.querySelector("button.cell"));
+  drawHint(state.columns);
+}
+
+// What a line shows follows from those before it: whose name is written, where the rail begins and the gap opens.
+function dressed(lines) {
+  let before = null, inGap = false;
+  lines.forEach((line, number) => {
+    const row = D.rows[line.rows[0]];
+    line.last = number === lines.length - 1;
+    if (line.depth) { line.inGap = inGap; return; }
+    line.begins = !before || boundaryText(before) !== boundaryText(row);
+    line.opens = row.gap && !(before && before.gap);
+    line.first = Boolean(row.phase) && !(before && before.phase);
+    line.inGap = inGap = Boolean(row.gap);
+    before = row;
+  });
+  return lines;
 }
 
 // Names are as long as the room allows: less beside an open sheet and on a narrow screen.
@@ -116,36 +131,23 @@ function edge(columns, place) {
 
 function boundaryText(row) { return row.plain && row.name ? `${row.name}#${row.occurrence}` : row.label; }
 
-function body(columns) {
-  const rows = el("tbody");
-  let before = null;
-  const last = state.lines.length - 1;
-  state.lines.forEach((line, number) => {
-    if (line.depth) {
-      const inGap = Boolean(before && before.gap);
-      const shown = el("tr", { class: `branch${inGap ? " in-gap" : ""}${number === last ? " end" : ""}` }, lineHead(line));
-      columns.forEach((column, place) => shown.append(cell(line, number, column, place, edge(columns, place))));
-      rows.append(shown);
-      return;
-    }
-    const row = D.rows[line.rows[0]];
-    const boundary = boundaryText(row);
-    const begins = !before || boundaryText(before) !== boundary;
-    const opens = row.gap && !(before && before.gap);
-    const names = [row.gap && "in-gap", begins && "boundary", !row.phase && "undisturbed",
-      row.phase && !(before && before.phase) && "begin", number === last && "end"];
-    const shown = el("tr", { class: names.filter(Boolean).join(" ") });
-    const rail = row.phase ? (row.kind === "checkpoint" ? "checkpoint" : "") + (begins ? "" : " minor") : "none";
-    shown.append(el("th", { scope: "row" }, el("div", { class: "stop" },
-      el("span", { class: `rail ${rail}` }),
-      row.phase ? el("span", { class: `op${begins ? "" : " again"}`, title: boundary, "data-full": boundary }, boundary) : el("span", { class: "phase first" }, "undisturbed"),
-      el("span", { class: "phase", "data-tip": row.phase && row.plain ? PHASES[row.phase] : null }, row.phase && row.plain ? row.phase : ""),
-      el("span", { class: "gap-name" }, opens ? "acknowledgment gap" : ""))));
-    columns.forEach((column, place) => shown.append(cell(line, number, column, place, edge(columns, place))));
-    rows.append(shown);
-    before = row;
-  });
-  return rows;
+function drawLine(number) {
+  const line = state.lines[number], row = D.rows[line.rows[0]];
+  const cells = state.columns.map((column, place) => cell(line, number, column, place, edge(state.columns, place)));
+  const names = line.depth ? ["branch"] : [line.begins && "boundary", !row.phase && "undisturbed", line.first && "begin"];
+  const shown = el("tr", { class: [...names, line.inGap && "in-gap", line.last && "end"].filter(Boolean).join(" "), "aria-rowindex": number + 1 + byId("matrix").tHead.rows.length });
+  shown.append(line.depth ? lineHead(line) : railHead(line, row), ...cells);
+  return shown;
+}
+
+function railHead(line, row) {
+  const boundary = boundaryText(row);
+  const rail = row.phase ? (row.kind === "checkpoint" ? "checkpoint" : "") + (line.begins ? "" : " minor") : "none";
+  return el("th", { scope: "row" }, el("div", { class: "stop" },
+    el("span", { class: `rail ${rail}` }),
+    row.phase ? el("span", { class: `op${line.begins ? "" : " again"}`, title: boundary, "data-full": boundary }, boundary) : el("span", { class: "phase first" }, "undisturbed"),
+    el("span", { class: "phase", "data-tip": row.phase && row.plain ? PHASES[row.phase] : null }, row.phase && row.plain ? row.phase : ""),
+    el("span", { class: "gap-name" }, line.opens ? "acknowledgment gap" : "")));
 }
 
 function cell(line, number, column, place, atEdge) {
@@ -154,18 +156,18 @@ function cell(line, number, column, place, atEdge) {
   const box = el("td", { class: `${inGap ? "in-gap " : ""}${atEdge ? "edge" : ""}` });
   const found = merged(line.rows, column);
   if (!found) {
-    box.append(el("span", { class: "absent", "aria-label": "no such point in this variant", "data-tip": "This variant does not pass this point, or it was not run." }, "·"));
+    box.append(el("span", { class: "absent", "data-tip": "This variant does not pass this point, or it was not run." }, el("span", { "aria-hidden": "true" }, "·"), el("span", { class: "hidden" }, "not run")));
     return box;
   }
   const verdict = D.verdicts[found.kind];
   const names = column.values.map((value, level) => D.axes[column.axes[level]].values[value].name).join(", ");
   const special = specialOf(found.members[0]), notes = line.head ? [] : specialWords(found.members);
-  const look = [found.mixed && "mixed", !line.head && found.members.every((member) => specialOf(member).equal) && "equal", special.order && "order", special.rate && !line.head && "raced"];
+  const look = [found.mixed && "mixed", !line.head && found.members.every((member) => specialOf(member).equal) && "equal", special.order && "order", special.rate && !line.head && "raced", found.off && "off"];
   box.append(el("button", {
     type: "button", class: `cell ${verdict.id} ${look.filter(Boolean).join(" ")}`.trim(), tabindex: "-1", "data-at": `${number}.${place}`,
-    "data-kinds": [...new Set(found.members.map(kindOf))].join(" "),
+    "data-number": found.members[0],
     "aria-label": `${line.head ? `${D.rows[rail].label}, ${lineWords(line)}` : row.label}${names ? `, ${names}` : ""}: ${verdict.words}${found.mixed ? " in some of the cells that stand here" : ""}${notes.map((text) => `, ${text}`).join("")}`,
-    "data-tip": [headlineOf(found.members[0]), found.mixed && "The cells that stand here differ; the worst is shown.", ...notes].filter(Boolean).join("\n"),
+    "data-tip": [short(headlineOf(found.members[0]), LONG_WORDS), found.mixed && "The cells that stand here differ; the worst is shown.", ...notes].filter(Boolean).join("\n"),
   }, verdict.glyph, special.rate && !line.head && !found.mixed ? el("small", {}, special.rate) : null));
   return box;
 }
@@ -175,48 +177,20 @@ function specialWords(members) {
   return [rate && `raced: ${rate} runs`, equal && `same state as ${equal}, not run`, order && "the order of two writes decides"].filter(Boolean);
 }
 
-function applyFilter() {
-  for (const button of document.querySelectorAll("button.cell")) {
-    button.classList.toggle("off", button.dataset.kinds.split(" ").every((kind) => state.off.has(Number(kind))));
-  }
+/** Line and column in which a cell stands. */
+function placeOf(number) {
+  const row = rowOf(number), own = state.lines.findIndex((line) => !line.head && line.rows[0] === row);
+  return [own >= 0 ? own : state.lines.findIndex((line) => line.rows.includes(row)), state.columns.findIndex((column) => column.variants.includes(variantOf(number)))];
 }
+
+function buttonOf(number) { return buttonAt(...placeOf(number)); }
 
 function markSelected() {
-  for (const button of document.querySelectorAll('button.cell[aria-selected="true"]')) button.removeAttribute("aria-selected");
+  for (const button of document.querySelectorAll('button.cell[aria-current="true"]')) button.removeAttribute("aria-current");
   if (state.selected === null) return;
-  const place = state.columns.findIndex((column) => column.variants.includes(variantOf(state.selected)));
-  const row = rowOf(state.selected);
-  const own = state.lines.findIndex((line) => !line.head && line.rows[0] === row);
-  const line = own >= 0 ? own : state.lines.findIndex((other) => other.rows.includes(row));
-  const button = document.querySelector(`button.cell[data-at="${line}.${place}"]`);
-  if (button) button.setAttribute("aria-selected", "true");
-}
-
-function drawChips() {
-  const counts = new Array(D.verdicts.length).fill(0);
-  for (let number = 0; number * 4 < D.cells.length; number++) counts[kindOf(number)]++;
-  byId("chips").replaceChildren(...D.verdicts.map((verdict, kind) => counts[kind] ? el("button", {
-    type: "button", class: "chip", "aria-pressed": String(!state.off.has(kind)), "data-tip": verdict.meaning,
-    on: { click: (event) => {
-      if (!state.off.delete(kind)) state.off.add(kind);
-      event.currentTarget.setAttribute("aria-pressed", String(!state.off.has(kind)));
-      applyFilter();
-    } },
-  }, mark(kind), verdict.words, el("b", {}, String(counts[kind]))) : null).filter(Boolean));
-}
-
-function drawAxes() {
-  const varied = D.axes.filter((axis, place) => new Set(D.variants.map((values) => values[place])).size > 1);
-  if (!varied.length) return;
-  byId("axes").replaceChildren(el("span", {}, "Columns by"), ...varied.map((axis) => el("button", {
-    type: "button", class: "chip", "aria-pressed": String(state.shown.has(axis.name)), "data-tip": axis.about,
-    on: { click: (event) => {
-      if (!state.shown.delete(axis.name)) state.shown.add(axis.name);
-      event.currentTarget.setAttribute("aria-pressed", String(state.shown.has(axis.name)));
-      drawMatrix();
-      event.target.focus();
-    } },
-  }, axis.title)));
+  const [line, column] = placeOf(state.selected);
+  const button = drawn.get(line)?.querySelector(`button.cell[data-at="${line}.${column}"]`);
+  if (button) button.setAttribute("aria-current", "true");
 }
 
 function drawHint(columns) {
@@ -228,48 +202,68 @@ function drawHint(columns) {
   const seen = Object.values(D.special);
   if (seen.some((special) => special.equal)) parts.push("A dashed cell was not run: another one has the same state. ");
   if (seen.some((special) => special.order)) parts.push("An arrow says that the order of two durable writes decides. ");
-  hint.replaceChildren(...parts, "Arrow keys move, Enter opens, Esc closes.");
+  hint.replaceChildren(...parts, "Arrow keys move, Enter opens, Esc closes, ? tells more.");
 }
 
 // Arrow keys walk over cells that exist; the table is one stop for the Tab key.
-function walk(button, key) {
-  let [row, column] = button.dataset.at.split(".").map(Number);
+function walk([row, column], key) {
   const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[key];
-  if (key === "Home" || key === "End") {
-    const line = button.closest("tr").querySelectorAll("button.cell");
-    return line[key === "Home" ? 0 : line.length - 1];
-  }
   for (;;) {
     row += step[0];
     column += step[1];
     if (row < 0 || column < 0 || row >= state.lines.length || column >= state.columns.length) return null;
-    const found = document.querySelector(`button.cell[data-at="${row}.${column}"]`);
-    if (found) return found;
+    const found = merged(state.lines[row].rows, state.columns[column]);
+    if (found) return [row, column];
   }
 }
 
+/** Where a key leads from a place: to a neighbour, an end of the line, a page further, a corner of the matrix. */
+function leadsTo(place, event) {
+  const [row, column] = place;
+  if (event.key.startsWith("Arrow")) return walk(place, event.key);
+  if (event.key.startsWith("Page")) {
+    const far = Math.max(1, Math.floor(byId("card").clientHeight / lineHeight()) - 3), line = Math.min(state.lines.length - 1, Math.max(0, row + (event.key === "PageDown" ? far : -far)));
+    return merged(state.lines[line].rows, state.columns[column]) ? [line, column] : walk([line, column], event.key === "PageDown" ? "ArrowDown" : "ArrowUp") || walk([line, column], event.key === "PageDown" ? "ArrowUp" : "ArrowDown");
+  }
+  const line = event.ctrlKey ? (event.key === "Home" ? 0 : state.lines.length - 1) : row;
+  return event.key === "Home" ? walk([line, -1], "ArrowRight") : walk([line, state.columns.length], "ArrowLeft");
+}
+
 function focusCell(button) {
+  if (!button) return;
   for (const other of document.querySelectorAll('button.cell[tabindex="0"]')) other.tabIndex = -1;
   button.tabIndex = 0;
-  button.focus();
+  reveal(button);
+  button.focus({ preventScroll: true });
 }
+
+/** The first cell that passes the filters. */
+function focusFirst() {
+  for (let line = 0; line < state.lines.length; line++) {
+    for (let column = 0; column < state.columns.length; column++) {
+      const found = merged(state.lines[line].rows, state.columns[column]);
+      if (found && !found.off) { focusCell(buttonAt(line, column)); return; }
+    }
+  }
+}
+
+function placeOfButton(button) { return button.dataset.at.split(".").map(Number); }
+
+function membersAt([line, column]) { return merged(state.lines[line].rows, state.columns[column]).members; }
 
 function listenToMatrix() {
   const table = byId("matrix");
-  const membersAt = (button) => {
-    const [row, column] = button.dataset.at.split(".").map(Number);
-    return merged(state.lines[row].rows, state.columns[column]).members;
-  };
   table.addEventListener("click", (event) => {
     const button = event.target.closest("button.cell");
-    if (button) open(membersAt(button)[0], membersAt(button));
+    if (!button) return;
+    const members = membersAt(placeOfButton(button));
+    open(members[0], members);
   });
   table.addEventListener("keydown", (event) => {
     const button = event.target.closest("button.cell");
-    if (!button || !/^(Arrow|Home|End)/.test(event.key) || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!button || !/^(Arrow|Home|End|Page)/.test(event.key) || event.altKey || event.metaKey || (event.ctrlKey && !/^(Home|End)$/.test(event.key))) return;
     event.preventDefault();
-    const next = walk(button, event.key);
-    if (!next) return;
-    focusCell(next);
+    const next = leadsTo(placeOfButton(button), event);
+    if (next) focusCell(buttonAt(...next));
   });
 }

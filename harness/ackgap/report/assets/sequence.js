@@ -12,19 +12,25 @@ function sequence(story, options) {
   const workerX = (life) => xs.get(`worker${laneOfLife(story, life)}`);
   const layers = { back: svg("g"), rest: svg("g"), lives: svg("g"), front: svg("g") };
   let y = 52;
+  const said = options.said || [];
   const along = stretches();
   const bands = [];
   const gapOpen = new Map();
   for (const step of steps) {
-    if (step.kind === "life" && step.later > 0) y = drawPause(layers, y, width, step.later);
+    if (step.kind === "life" && step.later > 0) {
+      y = drawPause(layers, y, width, step.later);
+      said.push([0, pauseWords(step.later)]);
+    }
     const top = y;
     y += HEIGHT[step.kind];
     const line = y - 10;
     const x = workerX(step.life) ?? 96;
     const inBand = gapOpen.has(step.life) || step.kind === "effect";
-    const group = inBand ? svg("g", { class: "in-band" }) : layers.front;
-    if (inBand) layers.front.append(group);
+    const group = svg("g", { class: inBand ? "in-band" : null });
+    layers.front.append(group);
     drawStep(group, step, { x, line, first: place(0), storeX, targetX, options });
+    const words = [...group.querySelectorAll("text:not(.life-name)")].map((text) => text.textContent);
+    if (words.length) said.push([step.life, words.join(", ")]);
     if (step.kind === "life" || step.kind === "woken") along.begin(step.life, line - 4);
     if (step.kind === "effect" && step.call) gapOpen.set(step.life, Math.min(gapOpen.get(step.life) ?? Infinity, top + 6));
     if (step.kind === "commit" && gapOpen.has(step.life)) { bands.push([gapOpen.get(step.life), line, false]); gapOpen.delete(step.life); }
@@ -53,9 +59,11 @@ function sequence(story, options) {
 
 function drawPause(layers, y, width, seconds) {
   layers.back.append(svg("rect", { class: "pause", x: 4, width: width - 8, y: y + 8, height: 34, rx: 8 }));
-  layers.front.append(svg("text", { class: "mute", x: 110, y: y + 30 }, `${span(seconds)} pass on the services' clock`));
+  layers.front.append(svg("text", { class: "mute", x: 110, y: y + 30 }, pauseWords(seconds)));
   return y + 46;
 }
+
+function pauseWords(seconds) { return `${span(seconds)} pass on the services' clock`; }
 
 function span(seconds) {
   for (const [unit, size] of [["days", 86400], ["hours", 3600], ["minutes", 60]]) {
@@ -160,7 +168,7 @@ function drawStep(group, step, at) {
       else label(group, left, line, `exits with ${step.code}`, step.code === 0 ? "mute" : "bad");
       break;
     }
-    case "say": label(group, left, line, short(step.text, 90), step.tone || "mute"); break;
+    case "say": label(group, left, line, short(step.text.replace(/\s+/g, " "), 90), step.tone || "mute"); break;
     case "more": {
       const more = svg("g", { class: "more", on: { click: at.options.unfold } }, svg("text", { x: left, y: line }, `⋯ ${step.text}${step.effects ? `, ${plural(step.effects, "effect")}` : ""}`));
       group.append(more);

@@ -74,18 +74,19 @@ function storyOf(events, findings, fault) {
         if (lives.has(life)) lives.get(life).open = false;
         add("end", life, { code: event.exit_code, signal: event.signal, by: event.by_harness, copied: Boolean(event.copied), tail: event.output_tail, digest: event.store_digest });
         break;
-      case "work_finished": add("say", life, { text: `Finished: ${event.how}`, tone: "good" }); break;
-      case "in_doubt_surfaced": add("say", life, { text: `The worker asks a human: ${event.text}`, tone: "" }); break;
-      case "gave_up": add("say", 0, { text: `Given up: ${event.text}`, tone: "bad" }); break;
+      case "work_finished": add("say", life, { text: `Finished: ${event.how || ""}`, tone: "good" }); break;
+      case "in_doubt_surfaced": add("say", life, { text: `The worker asks a human: ${event.text || ""}`, tone: "" }); break;
+      case "engine_reported": add("say", life, { text: `${event.engine} says: ${event.state}${event.text ? `, ${event.text}` : ""}`, tone: "" }); break;
+      case "gave_up": add("say", 0, { text: `Given up: ${event.text || ""}`, tone: "bad" }); break;
       case "client_gave_up": add("say", life, { text: "The worker closed the connection while its request was held", tone: "bad" }); break;
       case "discarded_at_death": add("say", life, { text: `${event.byte_count} unread bytes of life ${life} were discarded at ${event.target}`, tone: "" }); break;
       case "egress_attempted": add("say", life, { text: `Reached out to ${event.host}: ${event.allowed ? "allowed" : "refused"}`, tone: "bad" }); break;
       case "wrote_outside": add("say", life, { text: `Wrote outside its directory: ${event.path}`, tone: "bad" }); break;
-      case "check_reported": add("say", 0, { text: `Check ${event.name} ${event.passed === null ? "could not tell" : event.passed ? "holds" : "does not hold"}. ${event.text}`, tone: event.passed ? "good" : "bad" }); break;
+      case "check_reported": add("say", 0, { text: `Check ${event.name} ${event.passed === null ? "could not tell" : event.passed ? "holds" : "does not hold"}. ${event.text || ""}`, tone: event.passed ? "good" : "bad" }); break;
       case "note": {
         const woken = event.code === "woken" && /^life (\d+)/.exec(event.text);
         if (woken) add("woken", Number(woken[1]), {});
-        else add("say", life, { text: event.text, tone: "" });
+        else add("say", life, { text: event.text || event.code || "", tone: "" });
         break;
       }
     }
