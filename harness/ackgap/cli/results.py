@@ -32,4 +32,4 @@ def report(options: argparse.Namespace) -> int:
     result = read_run(directory)
     show(result, directory)
     tell_of_run(options.github, result)
-    return 0
+    return exit_status(result, failing)
