@@ -11,6 +11,7 @@ from needs import need
 
 from ackgap.errors import HarnessFailed
 from ackgap.matrix_run import MatrixRun, run_matrix
+from ackgap.report.store import read_run
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 KNOWN = sorted(path.parent for path in SCENARIOS.glob("known-answers/*/scenario.toml"))
@@ -147,6 +148,10 @@ elif journal.read_text() != str(journal.stat().st_ino):
 """
     with pytest.raises(HarnessFailed, match=r"a copy is not what a kill leaves: .*@default is "):
         run(tmp_path, text, points=["tickets.*:applied"])
+    kept = read_run(tmp_path / "out")
+    (cell,) = [cell for cell in kept.cells if cell.schedule.faults]
+    assert not cell.copied
+    assert kept.history(cell.cell)
 
 
 def test_what_cannot_be_copied_is_killed_and_says_why(tmp_path):

@@ -393,11 +393,12 @@ class Campaign:
         assert isinstance(outcome, CellResult)
         assert self._audit is not None
         if difference := self._audit.compare(outcome):
+            self._listener.finished(outcome)  # the only thing in which the reason can be found
             raise HarnessFailed(
                 f"a copy is not what a kill leaves: {difference}",
                 where="--copies",
                 next_step="run without --copies; what the worker does depends on something that no copy has, such as "
-                "how long a recovery comes after the death",
+                "how long a recovery comes after the death. The results hold the real kill in place of the copy",
             )
 
     def _check_hold(self, order: Order, run: RawRun) -> None:
