@@ -42,7 +42,7 @@ def init(options: argparse.Namespace) -> int:
         )
     draft, remarks = compose(project, options.worker)
     text = scenario_text(draft)
-    console = Console(stderr=True, highlight=False) if options.stdout else make_console()
+    console = make_console(sys.stderr) if options.stdout else make_console()
     _say_remarks(console, remarks)
     if options.stdout:
         sys.stdout.write(text)
@@ -50,15 +50,12 @@ def init(options: argparse.Namespace) -> int:
     if not writes:
         _say_list(console, "Would write", [str(scenario), str(test)])
         return 0
-    written = [scenario]
+    keeps_test = test.exists() and not options.force
+    if not keeps_test:
+        _write(test, first_test(f"../{SCENARIO_FILE}", collected=project.collected))
     _write(scenario, text)
-    if options.force or not test.exists():
-        test.parent.mkdir(parents=True, exist_ok=True)
-        _write(test, first_test(f"../{SCENARIO_FILE}"))
-        written.append(test)
-    else:
-        remarks.found.append(("test", f"{test} is there already, and is left alone"))
-    _say_list(console, "Written", [str(path) for path in written])
+    written = [str(scenario), f"{test} is there already, and is left alone" if keeps_test else str(test)]
+    _say_list(console, "Written", written)
     _check(console, scenario)
     _say_list(console, "Next", _next(draft, remarks, directory))
     return 0
@@ -66,6 +63,7 @@ def init(options: argparse.Namespace) -> int:
 
 def _write(path: Path, text: str) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, [text])
     except OSError as error:
         raise UsageInvalid(

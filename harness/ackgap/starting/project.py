@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -42,6 +43,7 @@ class Project:
         roots: Directories below which its modules are found: `""`, and `src` where there is one.
         unread: Files that could not be read, each with the reason.
         bytes: How large its files are, without what is not copied into a cell.
+        collected: Whether pytest looks for tests in the directory itself, and so finds a scenario there.
         dotenv: Variables that an `.env` file or an example of one names.
     """
 
@@ -53,6 +55,7 @@ class Project:
     roots: tuple[str, ...]
     unread: tuple[str, ...]
     bytes: int
+    collected: bool
     dotenv: frozenset[str]
 
     def module(self, dotted: str) -> str | None:
@@ -141,6 +144,7 @@ def read_project(directory: Path) -> Project:
         roots=("", "src/") if (directory / "src").is_dir() else ("",),
         unread=tuple(unread),
         bytes=size,
+        collected=not _testpaths(directory) or bool({".", "./"} & set(_testpaths(directory))),
         dotenv=frozenset(_dotenv(directory)),
     )
 
@@ -199,6 +203,21 @@ def _pyproject(directory: Path) -> dict[str, Any]:
         raise UsageInvalid(f"The project's pyproject.toml {error}.", where=error.where(file)) from None
     except OSError as error:
         raise UsageInvalid(f"pyproject.toml cannot be read: {error.strerror or error}.", where=str(file)) from None
+
+
+def _testpaths(directory: Path) -> tuple[str, ...]:
+    """Return where pytest looks for tests when it is told nothing; empty where the project does not say."""
+    options = _table(_table(_table(_pyproject(directory).get("tool")).get("pytest")).get("ini_options"))
+    said = options.get("testpaths")
+    if said is None:
+        parser = configparser.ConfigParser(interpolation=None, strict=False)
+        for file, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+            try:
+                parser.read_string(read_text(directory / file))
+            except (OSError, FileUnfit, configparser.Error):
+                continue
+            said = said or parser.get(section, "testpaths", fallback=None)
+    return tuple(said.split()) if isinstance(said, str) else tuple(map(str, _list(said)))
 
 
 def _table(value: object) -> dict[str, Any]:

@@ -45,6 +45,10 @@ def _settings_fields(node: ast.ClassDef) -> Iterator[tuple[str, str, ast.expr | 
     for inner in ast.walk(node):
         if isinstance(inner, ast.keyword) and inner.arg == "env_prefix" and isinstance(inner.value, ast.Constant):
             prefix = str(inner.value.value)
+        if isinstance(inner, ast.Dict):
+            for key, value in zip(inner.keys, inner.values, strict=True):
+                if getattr(key, "value", None) == "env_prefix":
+                    prefix = str(getattr(value, "value", ""))
         if isinstance(inner, ast.Assign) and any(dotted_name(target) == "env_prefix" for target in inner.targets):
             prefix = str(getattr(inner.value, "value", ""))
     for inner in node.body:

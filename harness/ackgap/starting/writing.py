@@ -167,23 +167,43 @@ def _toml(value: object) -> str:
     return str(value)
 
 
-def first_test(scenario: str) -> str:
+_HEAD = '''"""The agent acts exactly once. Written by `ackgap init`, and yours now.
+
+{about}
+"""
+
+from pathlib import Path
+
+import pytest
+
+SCENARIO = Path(__file__).parent / "{scenario}"
+
+
+@pytest.mark.crash_matrix(str(SCENARIO.resolve()){more})
+def {name}(crash_cell):
+    """A failure names the point, what happened twice, who could have prevented it, and how to see it again."""
+    crash_cell.assert_exactly_once()
+'''
+
+
+def first_test(scenario: str, *, collected: bool) -> str:
     """Return the text of a first test.
 
     Args:
         scenario: Path of the scenario, seen from the folder of the test.
+        collected: Whether pytest finds the scenario by itself, so that each of its cells is a test already.
     """
-    return f'''"""The agent acts exactly once, wherever its worker dies. Written by `ackgap init`, and yours now."""
-
-from pathlib import Path
-
-SCENARIO = Path(__file__).parent / {json.dumps(scenario)}
-
-
-def test_each_action_happens_exactly_once(crash_matrix):
-    """What fails names the point, what happened twice, who could have prevented it, and how to see it again.
-
-    crash_matrix(SCENARIO, points=["*:applied"]) runs a part of it; warm=True starts Python workers faster.
-    """
-    crash_matrix(SCENARIO).assert_exactly_once()
-'''
+    if collected:
+        return _HEAD.format(
+            about="pytest runs the kills of scenario.toml by itself, each cell a test. This is another column of the "
+            "matrix:\nthe service acts, and its answer is lost on the way back.",
+            scenario=scenario,
+            more=', faults=["lose"]',
+            name="test_a_lost_answer_is_not_acted_on_twice",
+        )
+    return _HEAD.format(
+        about="The worker is killed at each point where the outside world or its own state changes: a test each.",
+        scenario=scenario,
+        more="",
+        name="test_each_action_happens_exactly_once_wherever_the_worker_dies",
+    )
