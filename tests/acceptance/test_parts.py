@@ -99,6 +99,19 @@ def test_a_part_that_gets_no_row_is_a_part_all_the_same(written, few):
         assert info(merged)[name] == info(whole)[name], name
 
 
+def test_a_part_that_was_not_carried_through_proves_nothing_of_the_whole(written):
+    few = ("--only", "notes=no", "--point", "tickets.*:received")
+    for number in (1, 2):
+        run(written, *few, "--shard", f"{number}/2", out=f"part{number}")
+    merge = ("merge", "part1", "part2", "--fail-on", "duplicate,inconclusive", "--out")
+    assert written.ackgap(*merge, "whole").status == 0
+    description = written.path / "part1" / "run.json"
+    description.write_text(json.dumps(json.loads(description.read_text()) | {"interrupted": True}))
+    outcome = written.ackgap(*merge, "incomplete")
+    assert outcome.status == 3
+    assert "Interrupted" in outcome.out
+
+
 def test_a_part_of_a_run_without_any_row_is_refused_like_the_whole(written):
     outcome = written.ackgap("run", "--quiet", "scenario.toml", "--point", "nothing.*", "--shard", "2/2")
     assert outcome.status == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
+import os
 import sys
 import time
 from pathlib import Path
@@ -34,6 +34,7 @@ from ackgap.scenario.discover import find_scenario
 from ackgap.scenario.upstream import UpstreamOptions
 from ackgap.session import Session
 from ackgap.source import Source
+from ackgap.target.wire.redaction import command_without_secrets
 
 __all__ = ["exit_status", "print_what_there_is", "run"]
 
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         copies=options.copies,
         shard=shard,
         resume=options.resume,
-        command=shlex.join(["ackgap", *sys.argv[1:]]),
+        command=command_without_secrets(["ackgap", *sys.argv[1:]], os.environ),
         tell=(lambda _: None) if options.quiet else tell_on_stderr,
     )
     began_s = time.monotonic()
@@ -120,12 +121,13 @@ def _hint(console: Console, *, cells: int, took_s: float) -> None:
 def exit_status(result: Run, failing: frozenset[VerdictKind]) -> int:
     """Return 1 where a failing verdict other than `inconclusive` was found, 3 where only that was, else 0.
 
+    A run that was not carried through, or has a part that was not, proves no more than an inconclusive one.
     Known gaps pass as they were declared; one that is closed or has changed is a failure as well.
     """
     found = {cell.verdict.kind for cell in failing_cells(result, failing)}
     if found - {VerdictKind.INCONCLUSIVE}:
         return 1
-    return 3 if found else 0
+    return 3 if found or (failing and result.info.interrupted) else 0
 
 
 def _shard(options: argparse.Namespace) -> Shard:
