@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,9 +24,11 @@ def matrix_runner(request: pytest.FixtureRequest) -> Callable[..., MatrixRun]:
     """Return what the fixture is: a function that runs a matrix for a test, and fails it in words."""
     state = state_of(request.config)
     name = directory_name(request.node.name)
+    calls = itertools.count()
 
     def run(scenario: str | Path | None = None, **arguments: object) -> MatrixRun:
-        key = (request.node.nodeid, repr((scenario, sorted(arguments.items()))))
+        # The how-manieth call counts: a test may run the same twice, and change something in between.
+        key = (request.node.nodeid, next(calls), repr((scenario, sorted(arguments.items()))))
         before = state.matrices.get(key)
         if before is not None:  # the test is rerun, and what was red once stays red
             return before

@@ -38,7 +38,7 @@ class Voice:
         self._config = config
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._capture: Any = config.pluginmanager.get_plugin("capturemanager")
-        self._quiet = config.option.verbose < 0
+        self._quiet = config.option.verbose < -1
         self._shown = False
 
     @property

@@ -76,7 +76,7 @@ class State:
         """Directories of results, in the order in which they were first written to."""
         self.uncovered: dict[str, None] = {}
         """What there is to say of known gaps that cover no cell."""
-        self.matrices: dict[tuple[str, ...], MatrixRun] = {}
+        self.matrices: dict[tuple[str, int, str], MatrixRun] = {}
         """Red runs of the fixture by test and arguments: a test that is rerun gets the same run again."""
         self.told: dict[tuple[object, ...], str] = {}
         """The first cell that failed in each way: of the others it need not be told again why."""

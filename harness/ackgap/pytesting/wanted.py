@@ -130,9 +130,10 @@ def marked(path: Path, arguments: Mapping[str, Any], *, warm: bool) -> tuple[Wan
 def _verdicts(allow: object) -> tuple[str, ...]:
     from ackgap.model.verdict import VerdictKind
 
+    known = [kind.value for kind in VerdictKind]
     for word in _texts("allow", allow):
-        if word not in set(VerdictKind):
-            raise UsageInvalid(f"{word!r} is no verdict", where=_WHERE, next_step=did_you_mean(word, VerdictKind))
+        if word not in known:
+            raise UsageInvalid(f"{word!r} is no verdict", where=_WHERE, next_step=did_you_mean(word, known))
     return _texts("allow", allow)
 
 
