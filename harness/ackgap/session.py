@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ from ackgap.report.write import REPORT_FILES, write_reports_of
 from ackgap.requirements import check_requirements, network_note, versions
 from ackgap.scenario.scenario import Scenario
 from ackgap.source import SOURCE_FILE, Source
+from ackgap.target.wire.redaction import Redactor
 
 __all__ = ["Session", "check_writable", "set_aside"]
 
@@ -228,10 +230,11 @@ class Session:
 
     def began(self, variants: Sequence[Variant], isolated: bool) -> None:
         """Write down what is going to be run."""
+        told = Redactor.of(os.environ).text
         self._info = RunInfo(
             scenario=self._scenario.name,
-            title=self._scenario.title,
-            about=self._scenario.about,
+            title=told(self._scenario.title),  # a worker of the command line is called by its command
+            about=told(self._scenario.about),
             versions=self._versions,
             manners=self._selection.manners,
             named=self._selection.schedules,

@@ -17,10 +17,14 @@ from ackgap.scenario.upstream import UpstreamOptions, with_options
 from ackgap.target.profiles.facts import chosen_settings
 from ackgap.target.profiles.profile import load_profile
 from ackgap.target.profiles.settings import settings_of
+from ackgap.target.wire.payload import REDACTED, redacted
+from ackgap.target.wire.redaction import Redactor, assignments
+from ackgap.target.wire.secrets import looks_invented
 
 __all__ = ["SOURCE_FILE", "Source"]
 
 SOURCE_FILE = "source.json"
+_SHORTEST_SECRET = 6
 
 
 class Source:
@@ -70,7 +74,7 @@ class Source:
     def _as_written(self) -> Scenario:
         if self._path is not None:
             return load_scenario(self._path)
-        flags = dict(self._flags)
+        flags = {name: _given_again(value) for name, value in self._flags.items()}
         directory, life_s = flags.pop("directory", None), flags.pop("life_s", None)
         limits = Limits(life_s=float(life_s)) if life_s else None
         return scenario_from_flags(**flags, limits=limits, directory=Path(directory) if directory else None)
@@ -89,7 +93,9 @@ class Source:
         if self._path is not None:
             return {"path": os.path.relpath(self._path, directory), **more}
         home = self._flags.get("directory") or Path.cwd()
-        return {"flags": {**self._flags, "directory": os.path.relpath(home, directory)}, **more}
+        given = assignments(self._flags.get("env") or ())
+        redactor = Redactor.of(os.environ, given, stand_in=_unless_invented)
+        return {"flags": {**redactor.value(self._flags), "directory": os.path.relpath(home, directory)}, **more}
 
     @classmethod
     def read(cls, directory: Path) -> Source:
@@ -123,6 +129,37 @@ class Source:
                 where=str(path),
                 next_step="name a directory that `ackgap run` wrote",
             ) from error
+
+
+def _unless_invented(secret: str) -> str:
+    """Return what is written down of a secret; one that was made up for tests is given back to a replay as it was."""
+    return secret if looks_invented(secret) else redacted(secret)
+
+
+def _given_again(value: Json) -> Json:
+    """Return what an option said, with secrets that were not written down taken from this environment.
+
+    Raises:
+        UsageInvalid: One is not there.
+    """
+    if isinstance(value, list | tuple):
+        return [_given_again(item) for item in value]
+    if not isinstance(value, str) or REDACTED not in value:
+        return value
+    name, equals, _ = value.partition("=")
+    variable = name if equals and name.isidentifier() else ""
+    known = {redacted(text): text for text in os.environ.values() if len(text) >= _SHORTEST_SECRET}
+    for stand_in, text in known.items():
+        value = value.replace(stand_in, text)
+    if REDACTED in value and variable in os.environ:
+        return f"{variable}={os.environ[variable]}"
+    if REDACTED in value:
+        raise UsageInvalid(
+            "A secret of the command line was not written down, so it has to be given again.",
+            where=f"--env {variable}" if variable else value,
+            next_step=f"Set it in the environment: {variable or 'SECRET'}=... ackgap replay ...",
+        )
+    return value
 
 
 def _with_settings(scenario: Scenario, settings: Mapping[str, Mapping[str, Json]]) -> Scenario:

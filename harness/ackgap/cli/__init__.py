@@ -45,7 +45,7 @@ def carried_out(command: Callable[[], int]) -> int:
             sys.stdout.flush()
         return status
     except AckgapError as error:
-        print(f"ackgap: {error}", file=sys.stderr)
+        print(f"ackgap: {_harmless(str(error))}", file=sys.stderr)
         return error.exit_status
     except _Ended as signalled:
         print(f"ackgap: ended with {signal.Signals(signalled.number).name}", file=sys.stderr)
@@ -57,10 +57,18 @@ def carried_out(command: Callable[[], int]) -> int:
         _forget_output()
         return 0
     except OSError as error:  # the output is on a full disk, a file vanished under our hands
-        print(f"ackgap: {error.strerror or error}", file=sys.stderr)
-        print(f"  where: {error.filename or 'standard output'}", file=sys.stderr)
+        print(f"ackgap: {_harmless(error.strerror or str(error))}", file=sys.stderr)
+        print(f"  where: {_harmless(str(error.filename or 'standard output'))}", file=sys.stderr)
         _forget_output()
         return 3
+
+
+def _harmless(text: str) -> str:
+    """Return what an error says without secrets, and without power over a terminal; it may quote what a worker said."""
+    from ackgap.report.plain import plain_block
+    from ackgap.target.wire.redaction import Redactor
+
+    return plain_block(Redactor.of(os.environ).text(text))
 
 
 class _Ended(KeyboardInterrupt):

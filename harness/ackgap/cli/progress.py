@@ -1,9 +1,14 @@
-"""Live progress of a run: a bar that says how far, chips that say what, and each new kind of red as it is found."""
+"""Progress of a run: how far, what came out so far, when it is expected to end, and each new kind of red once.
+
+A terminal has a bar that stays where it is. Elsewhere there are plain lines: one when something new comes out, and one
+now and then, so that a log of CI shows that it goes on.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -12,21 +17,28 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.verdict import GLYPHS, Colour, VerdictKind
+from ackgap.report.console import is_live
 from ackgap.report.plain import plain
 
 __all__ = ["LiveProgress"]
 
-_PLAIN_EVERY = 25
+_PLAIN_EVERY_S = 10.0
+"""Seconds between two plain lines that say no more than how far it is."""
+_WIDE = 100
+_BARS = {_WIDE: 24, 76: 12}
+"""How long the bar is, by the least width of a terminal; none where it is narrower."""
 
 
 class LiveProgress:
@@ -35,29 +47,35 @@ class LiveProgress:
     Args:
         console: Where to.
         quiet: Show nothing.
+        clock: Seconds, that only go forward.
     """
 
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+    def __init__(self, console: Console, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._quiet = quiet
+        self._clock = clock
+        self._live = is_live(console)
+        self._planned_s: float | None = None
+        self._said_s = 0.0
         self._counts: Counter[VerdictKind] = Counter()
         self._seen: set[tuple[str, str]] = set()
         self._total = 0
         self._noted = False
         self._done = 0
         self._task: TaskID | None = None
-        self._progress = Progress(
+        bar = next((length for least, length in _BARS.items() if console.width >= least), 0)
+        # What came out gives way first: it stands at the end, and is cut there.
+        columns: list[ProgressColumn] = [
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            *([BarColumn(bar_width=bar)] if bar else []),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[chips]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
+            *([TimeElapsedColumn()] if console.width >= _WIDE else []),
             TimeRemainingColumn(compact=True),
-            console=console,
-            transient=True,
-            disable=quiet or not console.is_terminal,
-        )
+            TextColumn("left"),
+            TextColumn("{task.fields[chips]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        ]
+        disabled = quiet or not self._live
+        self._progress = Progress(*columns, console=console, transient=True, disable=disabled, expand=True)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -76,12 +94,16 @@ class LiveProgress:
 
     def probed(self, variant: Variant, expectation: Expectation) -> None:
         """Say what a probe found."""
-        if self._console.is_terminal:
-            return
-        self._say(f"probed {variant}: {len(expectation.points)} crash points")
+        if not self._live:
+            count = len(expectation.points)
+            self._say(f"probed {plain(str(variant))}: {count} crash point{'' if count == 1 else 's'}")
 
     def planned(self, cells: int) -> None:
         """Show how many cells there are."""
+        if self._planned_s is None:
+            self._planned_s = self._said_s = self._clock()
+            if not self._live:
+                self._say(f"crashing it in {cells} cells")
         self._total = cells
         self._update()
 
@@ -105,8 +127,16 @@ class LiveProgress:
                 style="bold red",
             )
         self._update()
-        if not self._console.is_terminal and self._done % _PLAIN_EVERY == 0:
-            self._say(f"{self._done} of about {max(self._total, self._done)} cells: {self._chips()}")
+        if not self._live and self._planned_s is not None and self._clock() - self._said_s >= _PLAIN_EVERY_S:
+            self._said_s = self._clock()
+            self._say(f"{self._done} of about {max(self._total, self._done)} cells{self._left()}: {self._chips()}")
+
+    def _left(self) -> str:
+        """Return how long the rest will take, if it goes on like this."""
+        missing = self._total - self._done
+        if self._planned_s is None or missing <= 0:
+            return ""
+        return f", about {_in_words(missing * (self._clock() - self._planned_s) / self._done)} left"
 
     def _update(self) -> None:
         if self._task is not None:
@@ -121,3 +151,10 @@ class LiveProgress:
     def _say(self, text: str, style: str = "") -> None:
         if not self._quiet:
             self._progress.console.print(Text(text, style=style))
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"

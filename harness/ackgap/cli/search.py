@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +31,7 @@ from ackgap.search.hunt import Effort, Hunt, hunt
 from ackgap.search.session import Cells, SearchSession
 from ackgap.search.told import hunt_lines, hunt_sentence, part_notes
 from ackgap.source import Source
+from ackgap.target.wire.redaction import command_without_secrets
 
 __all__ = ["search"]
 
@@ -61,7 +61,7 @@ def search(options: argparse.Namespace) -> int:
         directory=directory,
         display=progress,
         network=options.network,
-        command=shlex.join(["ackgap", *sys.argv[1:]]),
+        command=command_without_secrets(["ackgap", *sys.argv[1:]], os.environ),
         tell=(lambda _: None) if options.quiet else tell_on_stderr,
     )
     hunts: dict[Variant, Hunt] = {}

@@ -72,7 +72,7 @@ def _newest_with(cell: str) -> Run:
             return run
     looked = ", ".join(str(path.parent) for path in found) or "none"
     raise UsageInvalid(
-        f"no run has a cell like {plain(cell)!r}",
+        f"no run has a cell like '{plain(cell)}'",
         where=f"{_RESULTS}, of which these hold a run: {looked}",
         next_step="name the directory of the run as well: ackgap trace DIR CELL",
     )

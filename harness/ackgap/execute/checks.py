@@ -9,8 +9,12 @@ from ackgap.execute.launch import Launch
 from ackgap.execute.order import Order
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.model.event import CheckReported
+from ackgap.target.wire.redaction import tail_of
 
 __all__ = ["run_checks"]
+
+_SAID = 2000
+"""How many characters of what a check says are kept."""
 
 
 async def run_checks(order: Order, launch: Launch, recorder: HistoryRecorder, scratch: Path) -> None:
@@ -30,4 +34,6 @@ async def run_checks(order: Order, launch: Launch, recorder: HistoryRecorder, sc
     for check in order.scenario.checks:
         code, text = await launch.run(check.command, {"ACKGAP_HISTORY": str(path)})
         passed = {0: True, 1: False}.get(code)
-        recorder.record(CheckReported, name=check.name, passed=passed, text=text.strip()[-2000:], verdict=check.verdict)
+        recorder.record(
+            CheckReported, name=check.name, passed=passed, text=tail_of(text.strip(), _SAID), verdict=check.verdict
+        )

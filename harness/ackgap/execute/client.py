@@ -39,7 +39,7 @@ class Client:
         self.grace_s = spec.grace_s
         self._somebody_else_says = scenario.worker.finished_when is not None
         self._launch = launch
-        self._process = WorkerProcess(token="", output_bytes=scenario.limits.output_bytes)
+        self._process = WorkerProcess(token="", output_bytes=scenario.limits.output_bytes, redactor=launch.redactor)
         self._started = False
         self._not_ready = ""
 

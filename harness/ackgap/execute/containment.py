@@ -38,6 +38,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _KERNEL_BYTES = 65536
 _AT_REST = (b"T", b"t", b"Z", b"X")
+_COMMAND_LIMIT = 120
 """What the kernel calls a thread that is stopped, or gone."""
 _LINUX = sys.platform.startswith("linux")
 _libc = ctypes.CDLL(None, use_errno=True) if _LINUX else None
@@ -144,10 +145,15 @@ def in_words(pids: list[int], *, most: int = 3) -> str:
     for pid in pids[:most]:
         with contextlib.suppress(psutil.Error):
             command = " ".join(psutil.Process(pid).cmdline())
-            words.append(f"pid {pid} ({command[:120] or 'no command line'})")
+            words.append(f"pid {pid} ({_shown(command) or 'no command line'})")
     if len(pids) > most:
         words.append(f"{len(pids) - most} more")
     return ", ".join(words) or f"{len(pids)} processes"
+
+
+def _shown(command: str) -> str:
+    """Return the beginning of a command line, in whole words: half a secret is not known for one."""
+    return command if len(command) <= _COMMAND_LIMIT else command[:_COMMAND_LIMIT].rpartition(" ")[0]
 
 
 def signal_all(pids: list[int], number: int) -> int:

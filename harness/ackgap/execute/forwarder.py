@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from ackgap.errors import HarnessFailed
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.scenario import Scenario
+from ackgap.target.wire.redaction import tail_of
 
 __all__ = ["RESET_LIMIT_S", "door_of", "forwarding", "knock", "reset_door_of"]
 
@@ -188,7 +189,7 @@ class _Reset:
                 stderr=asyncio.subprocess.STDOUT,
             )
             output, _ = await asyncio.wait_for(process.communicate(), RESET_LIMIT_S)
-            said = [process.returncode, output.decode("utf-8", "replace")[-2000:]]
+            said = [process.returncode, tail_of(output.decode("utf-8", "replace"), 2000)]
         except OSError as error:
             said = [-1, str(error)]
         except TimeoutError:

@@ -46,7 +46,9 @@ class Interposing:
         self._live: dict[str, LiveUpstream] = {}
         self._recordings: dict[Path, Recording] = {}
 
-    def interposer(self, order: Order, target: TargetSpec, *, own_words: str, own_url: str) -> Interposer | None:
+    def interposer(
+        self, order: Order, target: TargetSpec, *, own_words: str, own_url: str, known: tuple[str, ...] = ()
+    ) -> Interposer | None:
         """Return what decides for a target in a cell; None where its profile does.
 
         Args:
@@ -54,6 +56,7 @@ class Interposing:
             target: The target.
             own_words: What `{cell}` is in that cell.
             own_url: The target's address.
+            known: Secrets that the worker was given.
 
         Raises:
             UsageInvalid: The recording cannot be read.
@@ -66,7 +69,7 @@ class Interposing:
             if target.replay not in self._recordings:
                 self._recordings[target.replay] = Recording.read(target.replay)
             player = Player(recording=self._recordings[target.replay], cell=name, match=target.replay_match)
-            return Interposer(source=player, cell=name, own_words=own_words, own_url=own_url)
+            return Interposer(source=player, cell=name, own_words=own_words, own_url=own_url, known=known)
         if target.name not in self._live:
             self._live[target.name] = LiveUpstream(
                 str(target.upstream),
@@ -84,4 +87,5 @@ class Interposing:
             own_url=own_url,
             memory=None if forgets else ObjectMemory(self._directory / "u-objects.jsonl"),
             writer=writer,
+            known=known,
         )

@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from ackgap.errors import HarnessFailed, ScenarioInvalid
@@ -19,12 +20,14 @@ from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
 from ackgap.scenario.release import ReleaseSpec
 from ackgap.scenario.scenario import AxisValue
 from ackgap.target.mcp.server import MCP_PATH
+from ackgap.target.wire.redaction import Redactor, tail_of
 
 __all__ = ["COMMAND_LIMIT_S", "Launch"]
 
 COMMAND_LIMIT_S = 60.0
 """How long a command of the user's (reset, check, finished-when) may take, in real seconds."""
 
+_SAID = 300
 _INJECTOR_PATH = Path(__file__).parent.parent / "worker" / "path"
 
 
@@ -143,7 +146,8 @@ class Launch:
         command = self._order.scenario.command_in(self._home, self._spec.reset)
         if self._surroundings.reset_door is not None:
             code, text = await knock(self._surroundings.reset_door)
-            self._check_reset(command, code != 0, f"failed with exit status {code}: {text[-300:]}")
+            said = tail_of(self.redactor.text(text), _SAID)
+            self._check_reset(command, code != 0, f"failed with exit status {code}: {said}")
             return
         try:
             done = subprocess.run(  # noqa: ASYNC221 - nothing else is going on yet
@@ -152,10 +156,12 @@ class Launch:
                 env=self._activated(os.environ),
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=COMMAND_LIMIT_S,
                 check=False,
             )
-            problem = f"failed with exit status {done.returncode}: {(done.stderr or done.stdout)[-300:]}"
+            said = tail_of(self.redactor.text(done.stderr or done.stdout), _SAID)
+            problem = f"failed with exit status {done.returncode}: {said}"
             failed = done.returncode != 0
         except (OSError, subprocess.TimeoutExpired) as error:
             failed, problem = True, f"could not be run: {error}"
@@ -192,7 +198,8 @@ class Launch:
             process.kill()
             await process.wait()
             return -1, f"no answer within {COMMAND_LIMIT_S:g} s"
-        return process.returncode if process.returncode is not None else -1, output.decode("utf-8", "replace")
+        code = process.returncode if process.returncode is not None else -1
+        return code, self.redactor.text(output.decode("utf-8", "replace"))
 
     async def prepare(self) -> None:
         """Run the commands that make durable state before the first life.
@@ -204,7 +211,7 @@ class Launch:
             code, text = await self.run(command, {})
             if code != 0:
                 raise HarnessFailed(
-                    f"a command of [prepare] failed with exit status {code}: {text.strip()[-1000:]}",
+                    f"a command of [prepare] failed with exit status {code}: {tail_of(text.strip(), 1000)}",
                     where=shlex.join(command),
                     next_step="it has to succeed before every cell; it runs in a copy of the worker's directory",
                 )
@@ -227,6 +234,15 @@ class Launch:
     def environment_with(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return what the user's commands have as their environment, and more."""
         return {**self._plain_environment(), **{name: self.fill(text) for name, text in env.items()}}
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Return what takes the secrets out that any life of the cell is given in its environment."""
+        releases = (release.env for release in self._order.scenario.releases)
+        client = self._order.scenario.client
+        given = [*releases, *([client.env] if client is not None else [])]
+        filled = ({name: self.fill(text) for name, text in env.items()} for env in given)
+        return Redactor.of(self._plain_environment(), *filled)
 
     def fill(self, text: str) -> str:
         """Fill `{tickets.url}`, `{cell}` and the like; braces that name nothing are left as they are."""

@@ -26,11 +26,14 @@ from ackgap.execute.store import DurableStore
 from ackgap.model.event import FaultInjected, IncarnationEnded, IncarnationStarted, Note
 from ackgap.model.manner import FaultKind
 from ackgap.target.clock import VirtualClock
+from ackgap.target.wire.redaction import tail_of
 
 __all__ = ["Lifetimes"]
 
 _POLL_S = 0.25
 _IN_DOUBT_EXIT_LIMIT_S = 3.0
+_OUTPUT_LIMIT = 4000
+"""How many characters of what a life printed are kept in a history."""
 
 
 class Lifetimes:
@@ -130,6 +133,7 @@ class Lifetimes:
             token=secrets.token_hex(16),
             output_bytes=self._limits.output_bytes,
             in_doubt_when=self._spec.in_doubt_when,
+            redactor=self._launch.redactor,
         )
 
     def take_over(self, copy: ParkedCopy) -> Life:
@@ -165,7 +169,7 @@ class Lifetimes:
             signal=None,
             by_harness=True,
             store_digest=self._store.digest(),
-            output_tail=process.output_tail[-4000:],
+            output_tail=tail_of(process.output_tail, _OUTPUT_LIMIT),
             copied=True,
         )
         self._clock.move(life.blow.down_s)
@@ -264,7 +268,7 @@ class Lifetimes:
             by_harness=by_harness,
             leftover_count=outlived or life.outlived,
             store_digest=self._store.digest(),
-            output_tail=life.process.output_tail[-4000:],
+            output_tail=tail_of(life.process.output_tail, _OUTPUT_LIMIT),
         )
         if life.blow is not None and life.struck.is_set() and life.blow.kind is not FaultKind.PAUSE:
             self._clock.move(life.blow.down_s)

@@ -21,6 +21,7 @@ def begin_targets(
     gate: Gate,
     clock: VirtualClock,
     own_words: str,
+    known: tuple[str, ...] = (),
     earlier: Sequence[Event] = (),
 ) -> None:
     """Give each target its profile, its protection and its settings, and an empty ledger.
@@ -32,6 +33,7 @@ def begin_targets(
         gate: Decides when a request may go on.
         clock: The targets' own.
         own_words: What only this cell has in its requests.
+        known: Secrets that the worker is given.
         earlier: What has happened already, where the cell begins with a copy.
     """
     numbers = Numbering(earlier)
@@ -48,7 +50,7 @@ def begin_targets(
             clock=clock,
             drift=order.drift,
             numbers=numbers,
-            interposer=interposing.interposer(order, target, own_words=own_words, own_url=service.url)
+            interposer=interposing.interposer(order, target, own_words=own_words, own_url=service.url, known=known)
             if interposing is not None
             else None,
         )

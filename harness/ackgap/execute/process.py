@@ -16,6 +16,7 @@ from pathlib import Path
 from ackgap.errors import ProbeFailed
 from ackgap.execute import containment
 from ackgap.execute.nursery import Nursery
+from ackgap.target.wire.redaction import Redactor, tail_of
 
 __all__ = ["TOKEN_VARIABLE", "WorkerProcess"]
 
@@ -34,11 +35,22 @@ class WorkerProcess:
         token: Secret of this life; it is in the environment of everything that the life starts.
         output_bytes: How much of what it prints is kept, from the end.
         in_doubt_when: Searched for in every line that it prints.
+        redactor: Takes secrets out of what it prints, before anybody cuts a part out of that.
     """
 
-    def __init__(self, *, token: str, output_bytes: int, in_doubt_when: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        token: str,
+        output_bytes: int,
+        in_doubt_when: str | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
         self.token = token
+        self._redactor = redactor or Redactor()
+        self._told: tuple[int, str] = (0, "")
         self._output = bytearray()
+        self._output_count = 0
         self._output_limit_bytes = output_bytes
         self._line = bytearray()
         self._in_doubt_when = re.compile(in_doubt_when) if in_doubt_when else None
@@ -125,8 +137,13 @@ class WorkerProcess:
 
     @property
     def output_tail(self) -> str:
-        """The end of what it printed."""
-        return self._output.decode("utf-8", "replace")
+        """The end of what it printed, without secrets."""
+        if self._told[0] != self._output_count:
+            text = self._output.decode("utf-8", "replace")
+            if self._output_count > len(self._output):
+                text = tail_of(f"-{text}", len(text))  # its beginning is gone, and with it half a line
+            self._told = self._output_count, self._redactor.text(text)
+        return self._told[1]
 
     def pids(self) -> list[int]:
         """Return every process of this life that is still there; none before it has been started."""
@@ -149,7 +166,7 @@ class WorkerProcess:
 
     def has_died_elsewhere(self, output: str) -> None:
         """Stand for a life of an earlier run, of which a copy was made; it is as good as killed."""
-        self._output += output.encode("utf-8", "replace")
+        self._keep(output.encode("utf-8", "replace"))
         self._output_ended.set()
         self._ended(-signal.SIGKILL)
 
@@ -240,6 +257,7 @@ class WorkerProcess:
 
     def _keep(self, data: bytes) -> None:
         self._output += data
+        self._output_count += len(data)
         excess = len(self._output) - self._output_limit_bytes
         if excess > 0:
             del self._output[:excess]
@@ -250,7 +268,7 @@ class WorkerProcess:
         for line in [*lines, rest]:
             text = line[-_LINE_BYTES:].decode("utf-8", "replace")
             if self._in_doubt_when.search(text):
-                self.in_doubt_text = text.strip()
+                self.in_doubt_text = self._redactor.text(text.strip())
                 return
 
 

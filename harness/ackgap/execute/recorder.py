@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from ackgap.model.event import Event
 from ackgap.model.history import History
+from ackgap.target.wire.redaction import Redactor
 
 __all__ = ["HistoryRecorder"]
 
@@ -20,6 +21,7 @@ class HistoryRecorder:
     Args:
         watch: Called with each event as it is appended, for live views. It must not raise.
         own_words: Text that only this cell has; `{cell}` is written in its place, so that cells can be compared.
+        redactor: Takes secrets out of everything that is appended.
         earlier: What has happened already, where the cell begins with a copy.
     """
 
@@ -28,17 +30,20 @@ class HistoryRecorder:
         watch: Callable[[Event], None] | None = None,
         *,
         own_words: str = "",
+        redactor: Redactor | None = None,
         earlier: Sequence[Event] = (),
     ) -> None:
         self._began_s = time.monotonic() - (earlier[-1].at_s if earlier else 0.0)
         self._events: list[Event] = list(earlier)
         self._watch = watch
         self._own_words = own_words
+        self._redactor = redactor or Redactor()
 
     def record(self, kind: type[E], /, **values: Any) -> E:
         """Append an event and return it."""
         if self._own_words:
             values = {name: self._shared(value) for name, value in values.items()}
+        values = self._redactor.fields(values)
         at_s = round(time.monotonic() - self._began_s, 6)
         event = kind(seq=len(self._events) + 1, at_s=at_s, **values)
         self._events.append(event)

@@ -178,7 +178,8 @@ class Supervisor:
 
     def _begun_recorder(self, watch: Callable[[Event], None] | None, beginning: Beginning) -> HistoryRecorder:
         own_words = self._own_words if speaks_of_cell(self._order) else ""
-        recorder = HistoryRecorder(watch, own_words=own_words, earlier=self._earlier)
+        redactor = self._launch.redactor
+        recorder = HistoryRecorder(watch, own_words=own_words, redactor=redactor, earlier=self._earlier)
         if beginning.why_none:
             recorder.record(Note, code="not_copied", text=f"killed, and not copied: {beginning.why_none}")
         return recorder
@@ -230,6 +231,7 @@ class Supervisor:
             gate=self._gatekeeper,
             clock=self._clock,
             own_words=self._own_words,
+            known=self._launch.redactor.forms,
             earlier=self._earlier,
         )
 

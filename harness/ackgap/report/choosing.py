@@ -44,7 +44,7 @@ def one_cell(run: Run, text: str) -> CellResult:
     where = f"CELL, in {run.directory}"
     if found:
         raise UsageInvalid(
-            f"{len(found)} cells are like {plain(text)!r}",
+            f"{len(found)} cells are like '{shortened(plain(text), _NAME_WIDTH)}'",
             where=where,
             next_step="name one of them, or more of its name:\n" + "\n".join(_listed(found)),
         )
@@ -54,7 +54,7 @@ def one_cell(run: Run, text: str) -> CellResult:
     near = get_close_matches(text, names, n=_NEAR, cutoff=0.3) or names[:_NEAR]
     nearest = tuple(cell for cell in run.cells if cell.cell in near)
     raise UsageInvalid(
-        f"no cell is like {shortened(plain(text), _NAME_WIDTH)!r}",
+        f"no cell is like '{shortened(plain(text), _NAME_WIDTH)}'",
         where=where,
         next_step=f"the nearest of {len(names)}:\n" + "\n".join(_listed(nearest)),
     )

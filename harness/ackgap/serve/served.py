@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
 
 from ackgap.errors import HarnessFailed, ScenarioInvalid, UsageInvalid
@@ -13,6 +14,7 @@ from ackgap.target.clock import VirtualClock, iso_time
 from ackgap.target.ledger import Numbering
 from ackgap.target.ports import OpenGate
 from ackgap.target.service import TargetService
+from ackgap.target.wire.redaction import Redactor
 
 __all__ = ["ServedTargets", "base_url"]
 
@@ -47,6 +49,7 @@ class ServedTargets:
         self.watch = Watch(
             clock=self._now_s,
             currencies={target.name: target.profile.currency for target in targets},
+            redactor=Redactor.of(os.environ),
         )
 
     @property

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment
+from ackgap.target.wire.redaction import tail_of
 
 __all__ = ["Daemon", "Daemonised", "Identity", "free_port", "harmless_identity", "port_answers"]
 
@@ -222,8 +223,10 @@ class Daemon:
         try:
             with self._log.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                file.seek(max(self._seen_bytes, size - _TAIL_BYTES))
-                return file.read().decode("utf-8", "replace")
+                begin = max(self._seen_bytes, size - _TAIL_BYTES)
+                file.seek(begin)
+                text = file.read().decode("utf-8", "replace")
+                return text if begin == self._seen_bytes else tail_of(f"-{text}", len(text))
         except OSError:
             return ""
 

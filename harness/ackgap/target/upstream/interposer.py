@@ -88,6 +88,7 @@ class Interposer:
         own_url: The target's own address, which stands for the upstream's in addresses that an answer sends to.
         memory: What earlier cells were given; None where the service forgets between cells.
         writer: Where answers are recorded.
+        known: Secrets that the worker was given, longest first; they are not recorded.
     """
 
     source: LiveUpstream | Player
@@ -96,6 +97,7 @@ class Interposer:
     own_url: str = ""
     memory: ObjectMemory | None = None
     writer: RecordingWriter | None = None
+    known: tuple[str, ...] = ()
     _tally: Tally = field(default_factory=Tally)
     _objects: set[tuple[str, str]] = field(default_factory=set)
     _keys: set[tuple[str, str]] = field(default_factory=set)
@@ -129,7 +131,7 @@ class Interposer:
             noted: Takes remarks for the history.
         """
         operation = match.operation
-        shown = described(request, cell=self.own_words, key=key)
+        shown = described(request, cell=self.own_words, key=key, known=self.known)
         situation = self._tally.situation(operation.name, fingerprint_of(shown), key)
         if isinstance(self.source, Player):
             handled = self._play(self.source, engine, operation, shown, situation, incarnation, noted)
@@ -157,7 +159,7 @@ class Interposer:
                 rule=handled.rule,
                 object_id=handled.answer.object_id,
             )
-            self.writer.write(recorded, secrets=_secrets_of(request))
+            self.writer.write(recorded, secrets=(*self.known, *_secrets_of(request)))
         return handled
 
     # ------------------------------------------------------------- the service

@@ -15,7 +15,7 @@ import os
 import re
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -105,17 +105,26 @@ class Tally:
         self._effects[situation.fingerprint] += 1
 
 
-def described(request: Request, *, cell: str, key: str | None) -> dict[str, Json]:
-    """Return a request as it is recorded: without secrets, and without what is another in each cell."""
+def described(request: Request, *, cell: str, key: str | None, known: Sequence[str] = ()) -> dict[str, Json]:
+    """Return a request as it is recorded: without secrets, and without what is another in each cell.
+
+    Args:
+        request: As it was read.
+        cell: Text that is another in each cell.
+        key: The idempotency key that it carries.
+        known: Secrets that the worker was given, longest first.
+    """
     body = request.payload
     if isinstance(body, str):
         body = _readable(body, ())
     shown = {
         "method": request.method,
-        "path": request.path,
+        "path": _readable(request.path, ()),
         "query": _hidden(dict(request.query)),
         "body": _hidden(body),
     }
+    for secret in known:
+        shown = _replaced(shown, secret, _STAND_IN)
     return _without_key(_without_cell(shown, cell), key)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, unquote, urlsplit
 
+from ackgap.target.wire.secrets import without_secrets
+
 __all__ = ["is_id_like", "learned_name", "path_values", "plain_path", "segments_of"]
 
 
@@ -57,7 +59,12 @@ def is_id_like(segment: str) -> bool:
     return _ID_LIKE.fullmatch(unquote(segment)) is not None
 
 
+def _is_drawn(part: str) -> bool:
+    """Whether a part is no word: an id, or a secret, which must not become a part of a name."""
+    return is_id_like(part) or without_secrets(unquote(part), lambda _: "") != unquote(part)
+
+
 def learned_name(method: str, segments: tuple[str, ...]) -> str:
     """Return `<METHOD>/path` with ids left out, of nothing but characters that a crash point and a glob may hold."""
-    parts = ["{id}" if is_id_like(part) or part == "{id}" else quote(unquote(part), safe="~._-") for part in segments]
+    parts = ["{id}" if _is_drawn(part) or part == "{id}" else quote(unquote(part), safe="~._-") for part in segments]
     return f"{quote(method, safe='')}/{'/'.join(parts)}"

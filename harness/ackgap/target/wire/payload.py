@@ -29,6 +29,7 @@ __all__ = [
     "digest",
     "fingerprint",
     "inflate",
+    "redacted",
     "safe",
     "safe_at",
     "shortened",
@@ -146,7 +147,7 @@ def safe(value: Json) -> Json:
 
 def safe_at(name: str, value: Json) -> Json:
     """Return the value of a field of that name, ready to be written down."""
-    return _redacted(value) if is_secret(name, value) else safe(value)
+    return redacted(value) if is_secret(name, value) else safe(value)
 
 
 def shortened(text: str, limit: int = STRING_LIMIT) -> str:
@@ -154,7 +155,8 @@ def shortened(text: str, limit: int = STRING_LIMIT) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… {fingerprint(text)[:_FINGERPRINT]}"
 
 
-def _redacted(value: Json) -> str:
+def redacted(value: Json) -> str:
+    """Return what is written down in the place of a secret."""
     return f"{REDACTED} {fingerprint(value)[:_FINGERPRINT]}"
 
 
@@ -250,7 +252,7 @@ def _clean(value: Json) -> Json:
         return _clean_text(value)
     if isinstance(value, Mapping):
         return {
-            shortened(str(name), _HEAD): _redacted(item) if is_secret(str(name), item) else _clean(item)
+            shortened(str(name), _HEAD): redacted(item) if is_secret(str(name), item) else _clean(item)
             for name, item in value.items()
         }
     if isinstance(value, list | tuple):
@@ -260,7 +262,7 @@ def _clean(value: Json) -> Json:
 
 def _clean_text(text: str) -> Json:
     raw = text.encode("utf-8", "backslashreplace")  # half a surrogate pair is valid JSON and not valid UTF-8
-    readable = without_secrets(raw[:STRING_LIMIT].decode("utf-8", "ignore"), _redacted)
+    readable = without_secrets(raw[:STRING_LIMIT].decode("utf-8", "ignore"), redacted)
     if len(raw) <= STRING_LIMIT:
         return readable
     return {"head": readable[:_HEAD], "truncated": len(raw), "sha256": digest(raw)}
