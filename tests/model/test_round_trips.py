@@ -62,6 +62,15 @@ def test_a_schedule_is_read_back_from_its_text(schedule: Schedule) -> None:
 
 
 @quick
+@given(schedules(), st.integers(0, 4000))
+def test_the_faults_of_a_life_and_the_depth_are_told_without_listing_every_life(schedule: Schedule, life: int) -> None:
+    ends = {0, life, *(fault.incarnation + fault.manner.lives for fault in schedule.faults)}
+    for number in sorted(ends | {end - 1 for end in ends}):
+        assert schedule.faults_in(number) == tuple(one for one in schedule.by_life if one.incarnation == number)
+    assert schedule.depth == len([fault for fault in schedule.by_life if fault.kind.strikes_worker])
+
+
+@quick
 @given(st.lists(FAULTS, min_size=1, max_size=1))
 def test_a_label_means_the_same_schedule_where_its_names_hold_no_slash(faults: list[Fault]) -> None:
     schedule = Schedule(faults=tuple(faults))

@@ -58,7 +58,7 @@ class FaultKind(StrEnum):
     @property
     def phases(self) -> tuple[Phase, ...]:
         """Phases at which it can strike."""
-        return _PHASES.get(self, tuple(Phase))
+        return _PHASES.get(self, _EVERY_PHASE)
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -66,6 +66,7 @@ class FaultKind(StrEnum):
         return _OPTIONS.get(self, ())
 
 
+_EVERY_PHASE = tuple(Phase)
 _PHASES = {
     FaultKind.HOLD: (Phase.COMMITTING,),
     FaultKind.LOSE: (Phase.APPLIED, *STREAM_PHASES),

@@ -111,12 +111,16 @@ class Schedule:
 
     def faults_in(self, incarnation: int) -> tuple[Fault, ...]:
         """Return the faults of that life."""
-        return tuple(fault for fault in self.by_life if fault.incarnation == incarnation)
+        return tuple(
+            replace(fault, incarnation=incarnation)
+            for fault in self.faults
+            if fault.incarnation <= incarnation < fault.incarnation + fault.manner.lives
+        )
 
     @property
     def depth(self) -> int:
         """How many lives it strikes: 1 is one crash, 2 is a crash and another one during the recovery."""
-        return sum(fault.kind.strikes_worker for fault in self.by_life)
+        return sum(fault.manner.lives for fault in self.faults if fault.kind.strikes_worker)
 
     @property
     def repeats(self) -> int:
