@@ -116,6 +116,23 @@ def test_a_command_that_cannot_be_forked_is_started_plainly_and_says_why(tmp_pat
     assert result.verdicts["tickets.POST/t#1:applied@default"] == "duplicate"
 
 
+NO_END = """
+post("/before", {"imported": "difflib" in sys.modules})
+import difflib
+post("/t", {"pid": os.getpid()})
+os._exit(0)
+"""
+"""Its interpreter has no end at which it could tell what it has imported: it serves until it is killed, as it were."""
+
+
+def test_a_worker_whose_interpreter_never_ends_by_itself_is_forked_all_the_same(tmp_path):
+    result = run(tmp_path, NO_END, warm=True, points=["*t#1:applied"])
+    before = [
+        effect["imported"] for effect in effects(result, "tickets.POST/t#1:applied@default") if "imported" in effect
+    ]
+    assert before == [True, True]
+
+
 @pytest.mark.slow
 def test_warm_and_plain_agree_on_the_known_answers(tmp_path):
     known = Path(__file__).parents[2] / "scenarios" / "known-answers"

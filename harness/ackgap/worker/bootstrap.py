@@ -68,7 +68,7 @@ def start(environment: Mapping[str, str]) -> Announcer | None:
     if environment.get("ACKGAP_REPORT_MODULES"):
         from . import modules
 
-        modules.report_at_exit(channel)
+        modules.report_modules(channel)
     return announcer
 
 
