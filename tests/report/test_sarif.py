@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import shutil
 import sqlite3
 from dataclasses import replace
 from functools import cache
@@ -88,6 +89,12 @@ def run(*cells: CellResult, **info: Any) -> Run:
         ),
     }
     return Run.of(Path("reports/agent"), RunInfo(**(values | info)), cells)
+
+
+def test_it_is_the_same_where_it_is_made_again_from_the_files_elsewhere(partner_review: Path, tmp_path: Path) -> None:
+    for name in ("run.json", "cells.jsonl", "histories.jsonl"):
+        shutil.copy(partner_review / name, tmp_path / name)
+    assert sarif_json(read_run(tmp_path)) == (partner_review / SARIF_FILE).read_text()
 
 
 def test_the_validator_would_notice_a_mistake(partner_review: Path) -> None:

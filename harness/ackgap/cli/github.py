@@ -36,7 +36,8 @@ def unheard(options: argparse.Namespace) -> Iterator[None]:
     if not _in_job() or not _prints_text(options):
         yield
         return
-    _stop(sys.stdout)
+    with contextlib.suppress(OSError, ValueError):  # nobody reads it; the command itself says so
+        _stop(sys.stdout)
     try:
         yield
     finally:
@@ -99,8 +100,8 @@ def _prints_text(options: argparse.Namespace) -> bool:
 
 def _stop(stream: TextIO) -> None:
     word = secrets.token_hex(16)
-    print(f"::stop-commands::{word}", file=stream, flush=True)
     _deaf.append(word)
+    print(f"::stop-commands::{word}", file=stream, flush=True)
 
 
 def _listen(stream: TextIO) -> None:

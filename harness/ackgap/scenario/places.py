@@ -84,7 +84,7 @@ def path_in_project(file: Path) -> str:
     Never a path that only this machine has.
     """
     whole = file.resolve()
-    for parent in whole.parents:
+    for parent in whole.parents[:-1]:  # what lies below the root of the machine is no repository
         if any((parent / name).exists() for name in _ROOTS):
             return whole.relative_to(parent).as_posix()
     try:

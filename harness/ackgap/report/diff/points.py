@@ -86,6 +86,8 @@ def _boundaries(points: Sequence[str]) -> tuple[str, ...]:
 
 def _aligned(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
     """Return the boundaries that are the same by all but their numbers and by their place, and differ in numbers."""
+    if set(ours) == set(theirs):
+        return {}
     one, other = ([_NUMBER.sub("0", name) for name in names] for names in (ours, theirs))
     matcher = SequenceMatcher(a=one, b=other, autojunk=False)
     pairs = {
