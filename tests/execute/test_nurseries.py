@@ -144,3 +144,26 @@ def test_the_one_not_used_for_longest_ends_when_there_are_too_many(nurseries, tm
     assert get(nurseries, tmp_path, COLOUR="2") is not second
     running = [child for child in psutil.Process().children() if "_ackgap_nursery" in " ".join(child.cmdline())]
     assert len(running) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import socket\nkept = socket.socket()", "a socket"),
+        ("import os\nkept = os.pipe()", "a pipe or an event queue"),
+        ("import selectors\nkept = selectors.DefaultSelector()", "a pipe or an event queue"),
+        ("import sqlite3\nkept = sqlite3.connect('engine.db')", "a file, engine.db"),
+        ("import subprocess\nkept = subprocess.Popen(['sleep', '60'])", "another process"),
+        ("import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()", "1 threads"),
+    ],
+)
+def test_nothing_that_lives_is_shared_by_lives(nurseries, tmp_path, monkeypatch, code, reason):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "library.py").write_text(code)
+    with pytest.raises(NurseryUnfit, match=f"importing the worker's modules .*{reason}"):
+        get(nurseries, tmp_path).check([sys.executable, "script.py"])
+
+
+def test_what_is_open_for_reading_alone_hinders_nobody(nurseries, tmp_path):
+    (tmp_path / "library.py").write_text("kept = open(__file__), open('/dev/null', 'w'), open('/dev/urandom', 'rb')")
+    get(nurseries, tmp_path).check([sys.executable, "script.py"])

@@ -84,6 +84,8 @@ class Nursery:
         self._read = frozenset(map(str, read)) if isinstance(read, list) else None
         if ready.get("threads", 1) != 1:
             self._broken = f"importing the worker's modules starts {ready['threads'] - 1} threads"
+        elif alive := ready.get("alive"):
+            self._broken = f"importing the worker's modules leaves {', '.join(alive)} open, which all lives would share"
         ours.settimeout(_REPLY_LIMIT_S)
 
     def check(self, command: Sequence[str]) -> None:

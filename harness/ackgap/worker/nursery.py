@@ -4,7 +4,8 @@ It runs in the worker's interpreter, imports nothing of the user's own code, and
 life forked from it gets arguments, environment, working directory, streams, signal dispositions and exit handlers of a
 fresh interpreter. It is started by ackgap alone, never by a worker:
 
-    nursery <- {"import": [names], "clock_offset_s"}        -> {"ready": true, "threads": n, "missing": [names],
+    nursery <- {"import": [names], "clock_offset_s"}        -> {"ready": true, "threads": n, "alive": [words],
+                                                                "missing": [names],
                                                                 "read": [names of variables], null for all of them}
     nursery <- {"run": argv, "directory", "env"} + 1 fd     -> {"pid": n}, and later {"exit": n, "status": returncode}
 
@@ -13,6 +14,7 @@ Messages are a length of four bytes and JSON; the descriptor becomes standard ou
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
 import json
@@ -66,7 +68,7 @@ def main(descriptor: int, room: str) -> None:
         if "import" in message:
             _open_room(room)
             _move_clock(message["clock_offset_s"])
-            before = dict(os.environ)
+            before, open_before = dict(os.environ), _open_things()
             missing, read = _import(message["import"])
             _set_by_imports.update({name: (before.get(name), text) for name, text in os.environ.items()})
             for name, text in before.items():
@@ -75,7 +77,9 @@ def main(descriptor: int, room: str) -> None:
             _import_injector()
             gc.collect()
             gc.freeze()
-            _send(channel, {"ready": True, "threads": _threads(), "missing": missing, "read": read})
+            alive = [word for place, word in _open_things().items() if open_before.get(place) != word]
+            ready = {"ready": True, "threads": _threads(), "alive": sorted(set(alive))}
+            _send(channel, {**ready, "missing": missing, "read": read})
             continue
         pid = os.fork()
         if pid == 0:
@@ -237,6 +241,37 @@ def _threads() -> int:
     except OSError:
         threading = sys.modules.get("threading")
         return threading.active_count() if threading is not None else 1
+
+
+def _open_things() -> dict[str, str]:
+    """Return, in words, what lives that are forked would share: connections, files that are written, processes."""
+    found = {}
+    for name in _listed("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+            written = fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+        except OSError:
+            continue  # that of the listing itself
+        if target.startswith("socket:"):
+            found[f"{name} {target}"] = "a socket"
+        elif target.startswith(("pipe:", "anon_inode:")):
+            found[f"{name} {target}"] = "a pipe or an event queue"
+        elif written and not target.startswith("/dev/"):
+            found[f"{name} {target}"] = f"a file, {os.path.basename(target)}"
+    for task in _listed("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children") as children:
+                found.update({f"process {pid}": "another process" for pid in children.read().split()})
+        except OSError:
+            pass  # the kernel does not say
+    return found
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
 
 
 def _prctl() -> Any:
