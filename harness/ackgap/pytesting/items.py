@@ -77,6 +77,8 @@ class CellItem(pytest.Item):
             return f"{error}\n  scenario   {os.path.relpath(self.path, self.config.invocation_params.dir)}"
         if isinstance(error, AckgapError):
             return f"ackgap: {error}"
+        if isinstance(error, pytest.fail.Exception):  # of a plugin that ended the wait, such as pytest-timeout
+            return f"{error}\n  waited for {self.cell.cell}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:

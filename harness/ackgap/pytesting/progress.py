@@ -60,7 +60,7 @@ class Voice:
                 print(f"ackgap: {plain(text)}", file=sys.__stderr__, flush=True)
                 return
             self.clear()
-            self._reporter.ensure_newline()
+            self._begin_line()
             self._reporter.write_line(f"ackgap: {plain(text)}")
             self._reporter.flush()
 
@@ -70,7 +70,7 @@ class Voice:
             return
         with self._beside_capturing():
             if not self._shown:
-                self._reporter.ensure_newline()
+                self._begin_line()
             self._shown = True
             room = max(_LEAST_WIDTH, self._reporter._tw.fullwidth - 1)
             self._reporter.rewrite(f"ackgap: {plain(text)}"[:room], erase=True)
@@ -83,6 +83,11 @@ class Voice:
             with self._beside_capturing():
                 self._reporter.rewrite("", erase=True)
                 self._reporter.rewrite("")
+
+    def _begin_line(self) -> None:
+        self._reporter.ensure_newline()
+        if self._reporter._tw.width_of_current_line:  # "collecting ..."
+            self._reporter._tw.line()
 
     @contextlib.contextmanager
     def _beside_capturing(self) -> Iterator[None]:
