@@ -11,6 +11,9 @@ from needs import lacking
 pytest_plugins = ["pytester"]
 
 IN_CI = os.environ.get("CI") == "true"
+# Tests that run in a job of GitHub Actions must not write into the summary of that job; those about jobs say so.
+for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+    os.environ.pop(_name, None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
