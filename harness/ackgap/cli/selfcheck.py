@@ -36,8 +36,10 @@ _SHOWN = frozenset({Fate.MISSED, Fate.UNFOUNDED})
 def selfcheck(options: argparse.Namespace) -> int:
     """Break shipped agents, say what was seen of it, and return the exit status."""
     project = settle(options)
-    subjects = _subjects(options.engine, options.scenario)
+    subjects = _subjects(options.engine, options.scenario, everything=options.all)
     operators = _operators(options.operator)
+    if options.jobs is not None and options.jobs < 1:
+        raise UsageInvalid("no cell can be run by that", where="--jobs", next_step="write a number of 1 or more")
     console = make_console()
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ackgap-selfcheck-") as temporary:
@@ -65,13 +67,15 @@ def selfcheck(options: argparse.Namespace) -> int:
     return 0 if summary.passed else 1
 
 
-def _subjects(engines: Sequence[str], scenarios: Sequence[str]) -> list[Subject]:
+def _subjects(engines: Sequence[str], scenarios: Sequence[str], *, everything: bool) -> list[Subject]:
     _check_known("--engine", engines, {subject.engine for subject in SUBJECTS})
     _check_known("--scenario", scenarios, {subject.scenario for subject in SUBJECTS})
     return [
         subject
         for subject in SUBJECTS
-        if (not engines or subject.engine in engines) and (not scenarios or subject.scenario in scenarios)
+        if (not engines or subject.engine in engines)
+        and (not scenarios or subject.scenario in scenarios)
+        and (everything or engines or scenarios or not subject.costly)
     ]
 
 
@@ -91,9 +95,9 @@ def _check_known(option: str, given: Sequence[str], known: set[str]) -> None:
 
 
 def _keep(results: Sequence[SubjectResult], written: Path, kept: Path) -> None:
-    """Move the mutants that a reader is pointed at to where they stay; those of an earlier check go."""
-    shutil.rmtree(kept, ignore_errors=True)
+    """Copy the mutants that a reader is pointed at to where they stay; those of an earlier check go."""
     for result in results:
+        shutil.rmtree(kept / result.subject.scenario.replace("/", "-"), ignore_errors=True)
         for each in result.mutants:
             if each.ruling.fate in _SHOWN:
                 goal = kept / each.directory.relative_to(written)

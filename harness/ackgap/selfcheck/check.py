@@ -12,7 +12,7 @@ from pathlib import Path
 from ackgap.campaign.choosing import manners_of, selection_of
 from ackgap.campaign.pool import SlotPool, limit_of
 from ackgap.campaign.stage import checked_profiles, on_ground, wants_isolation
-from ackgap.errors import HarnessFailed
+from ackgap.errors import EnvironmentLacks, HarnessFailed
 from ackgap.execute.order import Order
 from ackgap.judge import judge
 from ackgap.model.schedule import UNDISTURBED
@@ -96,8 +96,11 @@ class SelfCheck:
         for subject in subjects:
             if subject.missing:
                 yield SubjectResult(subject=subject, skipped=f"{', '.join(subject.missing)} is not installed")
-            else:
+                continue
+            try:
                 yield self._try(subject)
+            except EnvironmentLacks as error:
+                yield SubjectResult(subject=subject, skipped=error.what)
 
     def _try(self, subject: Subject) -> SubjectResult:
         folder = shipped_scenarios()[subject.scenario]

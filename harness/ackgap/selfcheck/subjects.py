@@ -23,6 +23,7 @@ class Subject:
         modules: What has to be installed for it.
         file: Its source, in the scenario's folder.
         sample: Of its mutants every so-manieth is tried where nobody asks for all.
+        costly: Its cells take seconds each, so it is left out where nobody asks for its engine or for all.
     """
 
     scenario: str
@@ -32,6 +33,7 @@ class Subject:
     modules: tuple[str, ...] = ()
     file: str = "worker.py"
     sample: int = 1
+    costly: bool = False
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -53,7 +55,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(scenario="known-answers/duplicate-correct"),
     Subject(scenario="known-answers/lost-correct"),
     Subject(scenario="known-answers/wasted-correct"),
-    Subject(scenario="known-answers/stuck-slow-correct"),
+    Subject(scenario="known-answers/stuck-slow-correct", faults=_KILLS, sample=2),
     Subject(scenario="known-answers/stuck-crash-loop-correct"),
     Subject(scenario="known-answers/phantom-correct"),
     Subject(scenario="known-answers/inconclusive-correct"),
@@ -70,7 +72,8 @@ SUBJECTS: tuple[Subject, ...] = (
         only=("mode=sync", "key=stable"),
         faults=_KILLS,
         modules=(*_REVIEW, "langgraph"),
-        sample=8,
+        sample=4,
+        costly=True,
     ),
     Subject(
         scenario="engines/dbos",
@@ -78,7 +81,8 @@ SUBJECTS: tuple[Subject, ...] = (
         only=("mode=step", "key=stable"),
         faults=_KILLS,
         modules=(*_REVIEW, "dbos"),
-        sample=8,
+        sample=4,
+        costly=True,
     ),
     Subject(
         scenario="engines/temporal",
@@ -86,6 +90,7 @@ SUBJECTS: tuple[Subject, ...] = (
         only=("mode=heartbeat", "key=stable"),
         faults=_KILLS,
         modules=(*_REVIEW, "temporalio"),
-        sample=8,
+        sample=2,
+        costly=True,
     ),
 )

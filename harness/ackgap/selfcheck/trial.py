@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ackgap.campaign.cell import run_raw
 from ackgap.campaign.probe import yardstick
+from ackgap.campaign.pruning import why_not_pruned
 from ackgap.errors import ProbeFailed
 from ackgap.execute.order import Order
 from ackgap.judge import judge
@@ -19,6 +20,7 @@ from ackgap.model.manner import Manner
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import Verdict, VerdictKind
 from ackgap.plan.exhaustive import every_point_once
+from ackgap.plan.states import CrashState, crash_states, leaves_only_state
 from ackgap.selfcheck.seen import Seen, seen_in
 
 __all__ = ["TRAP_STATUS", "Judge", "Trial", "TrialCell", "TrialResult", "run_trial"]
@@ -104,7 +106,9 @@ def run_trial(trial: Trial) -> TrialResult:
     Raises:
         AckgapError: A cell could not be run.
     """
-    order = dataclasses.replace(trial.order, probe=True)
+    # What the agent that is right does is known of every point; a mutant is struck once in each crash state.
+    prunes = bool(trial.all_cells) and not why_not_pruned(trial.order.scenario)
+    order = dataclasses.replace(trial.order, probe=True, whole_store=prunes)
     first = run_raw(order)
     warm = order.warm or first.modules
     order = dataclasses.replace(order, warm=warm)
@@ -121,7 +125,8 @@ def run_trial(trial: Trial) -> TrialResult:
         natural={name: facts.honours_natural_key for name, facts in expectation.operations.items()},
     )
     cells: list[TrialCell] = []
-    for schedule in _schedules(expectation.points, trial.manners):
+    states = crash_states(first.history) if prunes else {}
+    for schedule in _schedules(expectation.points, trial.manners, states):
         mine = dataclasses.replace(order, schedule=schedule)
         cells.append(_judged(trial, mine, expectation, run_raw(mine).history))
         if _is_catch(trial, cells[-1]):
@@ -136,15 +141,24 @@ def _is_catch(trial: Trial, cell: TrialCell) -> bool:
     return cell.schedule in trial.ok_cells or cell.schedule not in trial.all_cells
 
 
-def _schedules(points: Sequence[str], manners: Sequence[Manner]) -> list[Schedule]:
-    """Return every schedule, those first that tell most; which there are does not depend on that."""
+def _schedules(
+    points: Sequence[str], manners: Sequence[Manner], states: Mapping[str, CrashState]
+) -> Iterator[Schedule]:
+    """Yield every schedule, those first that tell most; of kills that leave the same state behind only one."""
 
     def place(schedule: Schedule) -> tuple[int, int]:
         fault = schedule.faults[0]
         phase = fault.point.phase
         return manners.index(fault.manner), _MOST_TELLING.index(phase) if phase in _MOST_TELLING else len(_MOST_TELLING)
 
-    return sorted(every_point_once(points, (), manners), key=place)
+    left: set[tuple[Manner, CrashState]] = set()
+    for schedule in sorted(every_point_once(points, (), manners), key=place):
+        fault = schedule.faults[0]
+        state = states.get(str(fault.point)) if leaves_only_state(fault.manner) else None
+        if state is None or (fault.manner, state) not in left:
+            yield schedule
+        if state is not None:
+            left.add((fault.manner, state))
 
 
 def _judged(trial: Trial, order: Order, expectation: Expectation, history: History) -> TrialCell:
