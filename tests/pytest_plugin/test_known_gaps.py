@@ -30,7 +30,7 @@ owner = "eve"
 @pytest.fixture(scope="module")
 def ran(user_project):
     user_project.scenario("duplicate-broken", more=GAPS)
-    return user_project.pytest("-rA", "-n", "2")
+    return user_project.pytest("-rA")
 
 
 def test_a_gap_that_is_as_declared_is_an_expected_failure_with_owner_and_reason(ran):
