@@ -33,7 +33,6 @@ _KEY = (
 )
 _LINES = "Read the last lines that the worker printed: the history of the cell has them."
 _AGAIN = "Run the cell again with `ackgap replay`; if it persists, look at its history."
-_DESCRIBE = "Describe the service in a profile, so that its identity need not be learned."
 _REPORT = "Please report it, with the history of the cell."
 
 _TEXTS: Mapping[VerdictKind, Mapping[str, tuple[str, str]]] = {
