@@ -27,7 +27,7 @@ from ackgap.report.failing import failing_kinds
 from ackgap.report.gaps import failing_cells
 from ackgap.report.plain import plain
 from ackgap.report.store import Run
-from ackgap.report.terminal import make_console, print_run
+from ackgap.report.terminal import make_console, print_run, print_ways_on
 from ackgap.report.write import HTML_FILE
 from ackgap.requirements import runs_python
 from ackgap.scenario.discover import find_scenario
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     print_gaps(console, result)
     if not options.quiet and not options.warm and runs_python(scenario):
         _hint(console, cells=len(result.cells), took_s=time.monotonic() - began_s)
-    console.print(f"\n{directory / HTML_FILE}")
+    print_ways_on(console, result, directory / HTML_FILE)
     for error in session.unwritten:
         print(f"ackgap: {error}", file=sys.stderr)
     return _concluded(options, result, expected, failing) or (HarnessFailed.exit_status if session.unwritten else 0)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ackgap.report.gaps import gap_lines
 from ackgap.report.store import Run
-from ackgap.report.terminal import make_console, print_run
+from ackgap.report.terminal import make_console, print_run, print_ways_on
 from ackgap.report.write import HTML_FILE, write_reports_of
 
 __all__ = ["print_gaps", "show"]
@@ -20,7 +20,7 @@ def show(result: Run, directory: Path) -> None:
     print_run(console, result)
     print_gaps(console, result)
     write_reports_of(result)
-    console.print(f"\n{directory / HTML_FILE}")
+    print_ways_on(console, result, directory / HTML_FILE)
 
 
 def print_gaps(console: Console, result: Run) -> None:

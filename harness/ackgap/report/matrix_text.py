@@ -83,8 +83,22 @@ def render_matrix(run: Run, *, width: int = 80) -> RenderableType:
             lines.append(Text(""))
         lines += _block(overview, rows, columns, range(first, min(first + layout.columns, len(columns))), layout, used)
     meanings = {"·": "no such point there" if len(columns) > 1 else "not run", **_MARKS}
+    lines += _key(overview)
     lines += [Hanging(f"{mark} ", meaning, _QUIET) for mark, meaning in meanings.items() if mark in used]
     return Group(*lines)
+
+
+def _key(overview: Overview) -> Iterator[RenderableType]:
+    """Yield what the signs on the rail stand for, as far as they are there."""
+    kinds = {row.boundary_kind for row in overview.rows}
+    told = {
+        "● a request to a service": BoundaryKind.CALL in kinds,
+        "■ a durable write": BoundaryKind.CHECKPOINT in kinds,
+        "┃ done, and not written down yet": bool(overview.gap),
+    }
+    words = "   ".join(text for text, there in told.items() if there)
+    if words:
+        yield Hanging("", words, _QUIET)
 
 
 def _layout(wanted: int, width: int) -> _Layout:
@@ -105,8 +119,8 @@ def _block(
     used: set[str],
 ) -> Iterator[Text]:
     """Yield the lines of some of the columns, and take note of the signs that stand in them."""
-    if len(columns) > 1:
-        numbers = "".join(f"{number + 1:>{_CELL_WIDTH - 1}} " for number in shown)
+    if rows:
+        numbers = "".join(f"{number + 1:>{_CELL_WIDTH - 1}} " for number in shown) if len(columns) > 1 else ""
         yield Text(f"{_struck(overview):<{layout.head}}{numbers}".rstrip(), style=_QUIET, no_wrap=True)
     inside = False
     for line in rows:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -16,7 +19,15 @@ from ackgap.report.plain import plain, replay_command
 from ackgap.report.rates import rate_lines
 from ackgap.report.store import Run
 
-__all__ = ["STYLES", "attribution_lines", "glyph_text", "make_console", "print_run", "render_matrix"]
+__all__ = [
+    "STYLES",
+    "attribution_lines",
+    "glyph_text",
+    "make_console",
+    "print_run",
+    "print_ways_on",
+    "render_matrix",
+]
 
 _QUIET = "bright_black"
 _PLAIN_MATRIX = 80
@@ -59,6 +70,33 @@ def print_run(console: Console, run: Run, *, width: int | None = None) -> None:
     if run.info.notes:
         notes = [Hanging("· ", plain(note), _QUIET) for note in run.info.notes]
         console.print(Group(Text(""), Text("Notes", style=_QUIET), *notes))
+
+
+def print_ways_on(console: Console, run: Run, page: Path) -> None:
+    """Print what to do with a run that has been printed: commands that show more of it, and its report.
+
+    Args:
+        console: Where to.
+        run: With at least one cell, or nothing is to be shown of it.
+        page: The report.
+    """
+    console.print()
+    shown = {}
+    if run.cells:
+        prefix = run.info.replay_prefix.replace(" replay ", " show ", 1)
+        trace = run.info.replay_prefix.replace(" replay ", " trace ", 1)
+        shown = {
+            f"{prefix} CELL": "one cell: what happened, why, what differs; a part of its name will do",
+            f"{trace} CELL": "the same step by step",
+        }
+    shown[str(page)] = "the matrix with both lives of every cell, for a browser"
+    widest = max(map(cell_len, shown))
+    for what, why in shown.items():
+        line = Text(no_wrap=True, overflow="ignore")
+        line.append(plain(what), style="cyan")
+        if console.width >= widest + 2 + max(map(len, shown.values())):
+            line.append(f"{' ' * (widest - cell_len(what))}  {why}", style=_QUIET)
+        console.print(line, soft_wrap=True)
 
 
 def _counts(overview: Overview) -> list[RenderableType]:
