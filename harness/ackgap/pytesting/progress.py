@@ -104,10 +104,12 @@ class Following:
     Args:
         voice: What it is said with.
         name: Of what runs.
-        always: Say what begins and what it found also where nobody asked to read along.
+        always: Say what begins also where nobody asked to read along.
+        counts: Count cells; not where there are only undisturbed runs.
     """
 
-    def __init__(self, voice: Voice, name: str, *, always: bool = False) -> None:
+    def __init__(self, voice: Voice, name: str, *, always: bool = False, counts: bool = True) -> None:
+        self._counting = counts
         self._voice = voice
         self._name = name
         self._lines = voice.verbose or always
@@ -134,6 +136,8 @@ class Following:
 
     def finished(self, result: CellResult) -> None:
         """Count a verdict."""
+        if not self._counting:
+            return
         self._done += 1
         self._counts[result.verdict.kind] += 1
         now_s = time.monotonic()

@@ -88,6 +88,7 @@ class State:
         self._selected: list[CellName] = []
         self._begun: set[tuple[str, ...]] = set()
         self._made: list[str] = []
+        self._runs: set[str] = set()
 
     @property
     def is_xdist_worker(self) -> bool:
@@ -105,7 +106,7 @@ class State:
             with self._shelf.alone(wanted.key):
                 known = self._shelf.take(wanted) or self._learned(wanted)
             self._censuses[wanted.key] = known
-        for where in known.uncovered:
+        for where in known.uncovered if wanted.whole else ():
             self.uncovered.setdefault(f"{self._relative(wanted.path)}: a known gap covers no cell: {where}")
         return known
 
@@ -150,7 +151,7 @@ class State:
                 network=self.options.network,
                 shelf=self._shelf,
                 shared=self.is_xdist_worker,
-                listener=self.following(self._relative(wanted.path)),
+                listener=self.following(self._relative(wanted.path), counts=False),
                 tell=self.voice().say,
             )
         return running
@@ -161,11 +162,11 @@ class State:
 
         return Voice(self.config)
 
-    def following(self, name: str, *, always: bool = False) -> Following:
+    def following(self, name: str, *, always: bool = False, counts: bool = True) -> Following:
         """Return what follows a run on the terminal."""
         from ackgap.pytesting.progress import Following
 
-        return Following(self.voice(), name, always=always)
+        return Following(self.voice(), name, always=always, counts=counts)
 
     def jobs(self) -> int:
         """Return how many cells run at a time."""
@@ -182,17 +183,18 @@ class State:
                 "reports": list(self.reports),
                 "uncovered": list(self.uncovered),
             }
-        elif self.reports:
+            return
+        for run in self._runs:
+            self._shelf.clear(run)
+            shutil.rmtree(_shared_directory(run), ignore_errors=True)
+        if self.reports:
             self._conclude()
 
     def take_over(self, told: Mapping[str, Sequence[str]], *, run: str) -> None:
         """Take over what another process of the test run leaves to this one."""
         self.reports.update(dict.fromkeys(told["reports"]))
         self.uncovered.update(dict.fromkeys(told["uncovered"]))
-        self._shelf.clear(run)
-        shared = _shared_directory(run)
-        if shared.is_dir():
-            shutil.rmtree(shared, ignore_errors=True)
+        self._runs.add(run)
 
     def summary(self) -> Iterator[str]:
         """Yield what a person should know at the end."""
@@ -220,7 +222,7 @@ class State:
         if old is not None and old.fingerprint == part.fingerprint(directory):
             self._shelf.keep(wanted, old)  # what changed is nothing that cells depend on
             return old
-        following = self.following(self._relative(wanted.path), always=True)
+        following = self.following(self._relative(wanted.path), always=True, counts=False)
         try:
             learned = learn(
                 part,

@@ -57,6 +57,12 @@ class Wanted:
         return (str(self.path), self.settings, str(self.engine_defaults), str(self.warm))
 
     @property
+    def whole(self) -> bool:
+        """Whether it is the matrix as the scenario has it, so that what it does not have is not there."""
+        parts = (self.only, self.points, self.slice_name, self.faults, self.schedules, self.slice_if_there)
+        return not any(parts)
+
+    @property
     def key(self) -> str:
         """Equal for equal parts, in every process."""
         parts = (*self.surroundings, self.only, self.points, self.slice_name, self.faults, self.schedules)
