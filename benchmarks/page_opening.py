@@ -14,19 +14,21 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from unittest import mock
 from urllib.parse import quote
 
 from measure import keep, machine
 
+from ackgap.model.event import Json
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
+from ackgap.report import packing, page
 from ackgap.report.info import AxisInfo
-from ackgap.report.page import page_html
 from ackgap.report.store import Run, read_run
 
 SAMPLE = Path(__file__).resolve().parents[1] / "reports" / "sample"
@@ -63,11 +65,30 @@ def many(run: Run, count: int) -> Run:
     return Run.of(run.directory, info.with_rows(cell.schedule for cell in made), made)
 
 
+def write_page(run: Run, file: Path) -> None:
+    """Write the page of such a run; a history that many cells share is made into text once."""
+    texts: dict[int, tuple[object, str]] = {}
+    events = packing._events
+
+    def remembered(history: Iterable[Mapping[str, Json]]) -> str:
+        if id(history) not in texts:
+            texts[id(history)] = (history, events(history))  # kept, so that no other one gets its id
+        return texts[id(history)][1]
+
+    with (
+        mock.patch.object(packing, "_events", remembered),
+        mock.patch.object(page, "_history", lambda run, result: result.history or run.history_json(result.cell)),
+        file.open("w", encoding="utf-8") as stream,
+    ):
+        stream.writelines(page.page_html(run))
+
+
 def visit(browser: Any, file: Path, last: str) -> dict[str, float]:
     """Open a page and use it; return the seconds that each thing took."""
     took: dict[str, float] = {}
     context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    page = context.new_page()
+    context.set_default_timeout(120_000)
+    shown = context.new_page()
 
     def measured(name: str, do: Callable[[], object]) -> None:
         began_s = perf_counter()
@@ -75,35 +96,35 @@ def visit(browser: Any, file: Path, last: str) -> dict[str, float]:
         took[name] = perf_counter() - began_s
 
     def opened() -> None:
-        page.goto(file.as_uri(), wait_until="commit")
-        page.locator("button.cell").first.focus()
-        page.keyboard.press("ArrowRight")
-        page.locator("button.cell:focus").wait_for()
+        shown.goto(file.as_uri(), wait_until="commit")
+        shown.locator("button.cell").first.focus()
+        shown.keyboard.press("ArrowRight")
+        shown.locator("button.cell:focus").wait_for()
 
     def addressed() -> None:
-        page.goto(f"{file.as_uri()}#cell={quote(last)}", wait_until="commit")
-        page.locator("svg.lives").wait_for()
+        shown.goto(f"{file.as_uri()}#cell={quote(last)}", wait_until="commit")
+        shown.locator("svg.lives").wait_for()
 
     def found() -> None:
-        page.locator("#search").fill("duplicate")
-        page.locator("#count", has_text="of").wait_for()
+        shown.locator("#search").fill("duplicate")
+        shown.locator("#count", has_text="of").wait_for()
 
     def ended() -> None:
-        page.locator("button.cell").first.focus()
-        page.keyboard.press("Control+End")
-        page.locator("tr.end button.cell:focus").wait_for()
+        shown.locator("button.cell").first.focus()
+        shown.keyboard.press("Control+End")
+        shown.locator("tr.end button.cell:focus").wait_for()
 
     began_s = perf_counter()
     measured("shown", opened)
-    page.wait_for_load_state("load")
+    shown.wait_for_load_state("load")
     took["read"] = perf_counter() - began_s
     measured("end", ended)
     measured("search", found)
-    page.goto("about:blank")
+    shown.goto("about:blank")
     measured("address", addressed)
-    where = page.locator("#sheet .where")
+    where = shown.locator("#sheet .where")
     before = where.inner_text()
-    measured("cell", lambda: (page.keyboard.press("ArrowLeft"), where.filter(has_not_text=before).wait_for()))
+    measured("cell", lambda: (shown.keyboard.press("ArrowLeft"), where.filter(has_not_text=before).wait_for()))
     context.close()
     return took
 
@@ -111,8 +132,7 @@ def visit(browser: Any, file: Path, last: str) -> dict[str, float]:
 def measure(browser: Any, run: Run, directory: Path, times: int = TIMES) -> tuple[dict[str, float], int]:
     """Write a run's page and open it several times; return the median of each time, and the size in bytes."""
     file = directory / "report.html"
-    with file.open("w", encoding="utf-8") as stream:
-        stream.writelines(page_html(run))
+    write_page(run, file)
     seen = [visit(browser, file, run.cells[-1].cell) for _ in range(times)]
     return {name: statistics.median(each[name] for each in seen) for name in _NAMES}, file.stat().st_size
 

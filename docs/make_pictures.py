@@ -149,7 +149,7 @@ def take_pictures(sample: Path, pictures: Path) -> list[Path]:
 
 def _shot(page: Any, file: Path, last: str) -> Path:
     """Take the page from its top to the end of an element, without what is there only to be clicked."""
-    for button in ("#hint", "#theme"):
+    for button in ("#hint", ".eyebrow .tools"):
         page.locator(button).evaluate("element => { element.style.visibility = 'hidden'; }")
     page.set_viewport_size({"width": WIDTH, "height": TALLEST})
     box = page.locator(last).bounding_box()

@@ -4,7 +4,8 @@ import base64
 import json
 import zlib
 
-from ackgap.report.packing import LONGEST_TEXT, Packer, inert_json
+from ackgap.report.packing import LONGEST_TEXT, Packer, _may_hold_secrets, inert_json
+from ackgap.target.wire.secrets import _SECRET_WORDS
 
 EVENT = {"kind": "attempt_received", "seq": 1, "attempt": 1, "path": "/tickets", "key": None, "payload": {}, "rule": ""}
 
@@ -55,6 +56,14 @@ def test_secrets_are_taken_out_by_name_and_by_looks():
     assert '"max_tokens": 5' in text
 
 
+def test_nothing_that_sounds_or_looks_like_a_secret_is_let_through_unread():
+    names = [*_SECRET_WORDS, "clientSecret", "sharedKey", "connectionString", "api-key", "signing_key", "accessToken"]
+    looks = ["sk-abcdefghijklmnopqrstuv", "AKIA0123456789ABCDEF", "xoxb-12345678-abc", "Basic dXNlcjpwYXNz", "AIza_x"]
+    for secret in [*({name: "v4lue"} for name in names), *looks]:
+        assert _may_hold_secrets(json.dumps([EVENT, secret])), secret
+    assert not _may_hold_secrets(json.dumps(EVENT))
+
+
 def test_escapes_and_marks_of_direction_are_shown_and_not_obeyed():
     packer = Packer()
     evil = "\x1b]0;title\x07 \u202etxt.exe \u200b"
@@ -62,12 +71,15 @@ def test_escapes_and_marks_of_direction_are_shown_and_not_obeyed():
     assert [*found] == ["\\x1b]0;title\\x07 \\u202etxt.exe \\u200b"] == [*found.values()]
 
 
-def test_a_megabyte_of_text_is_cut_and_says_so():
+def test_a_megabyte_of_text_is_cut_and_says_so_and_what_differs_still_differs():
     packer = Packer()
-    found = unpacked(packer, packer.packed([EVENT | {"payload": "a" * 2**20}], {}))["history"][0]["payload"]
-    assert found.startswith("a" * LONGEST_TEXT)
-    assert len(found) < LONGEST_TEXT + 100
-    assert found.endswith("1,048,576 characters in all")
+    long = ["a" * 2**20, "a" * (2**20 - 9000) + "b" + "a" * 8999]
+    history = [EVENT | {"payload": text} for text in long]
+    first, second = (event["payload"] for event in unpacked(packer, packer.packed(history, {}))["history"])
+    assert first.startswith("a" * (LONGEST_TEXT // 2))
+    assert "1,048,576 characters in all" in first
+    assert len(first) < LONGEST_TEXT
+    assert first != second
 
 
 def test_nothing_in_an_overview_can_end_its_script():

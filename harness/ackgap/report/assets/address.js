@@ -49,9 +49,10 @@ function followAddress() {
     if (place >= 0) state.values.set(axis, place);
   }
   refilter();
-  if (wanted.cell === null) return closeSheet({ focus: false });
   const number = labels.get(wanted.cell);
-  if (number === undefined) notice(`This report has no cell ${wanted.cell}. It may not have been run this time, or its point is no longer passed.`);
+  if (number === undefined) closeSheet({ focus: false });
+  if (wanted.cell === null) notice("");
+  else if (number === undefined) notice(`This report has no cell ${wanted.cell}. It may not have been run this time, or its point is no longer passed.`);
   else if (number !== state.selected) open(number, null);
 }
 

@@ -223,7 +223,7 @@ function countParts(story, expectation, detail) {
   }
   if (!rows.size) return [];
   return [el("h3", {}, "Expected and seen"), el("table", { class: "plain" },
-    el("thead", {}, el("tr", {}, ["", "undisturbed", "this run", ""].map((text) => el("th", { scope: "col" }, text)))),
+    el("thead", {}, el("tr", {}, ["action", "undisturbed", "this run", "note"].map((text) => el("th", { scope: "col" }, text)))),
     el("tbody", {}, [...rows].map(([operation, row]) => {
       const facts = expectation.operations[operation];
       const over = (row.seen - row.expected) * ((facts && facts.price) || 0);

@@ -123,7 +123,6 @@ const PHASES = {
   stream_begun: "the first part of a streamed answer has been sent",
   stream_half: "half of a streamed answer has been sent",
   stream_whole: "all of a streamed answer but its end has been sent",
-  answering: "the head of the answer has reached the worker",
   returned: "the whole answer has reached the worker",
   committing: "about to write its durable state",
   committed: "the durable state has been written",
