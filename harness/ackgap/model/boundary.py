@@ -30,8 +30,8 @@ class Phase(StrEnum):
     """Where inside a boundary the worker stands.
 
     A call passes `sending` (nothing has left the worker), `received` (the target has the whole request and has done
-    nothing), `applied` (the effect is real, no answer yet), `answering` (headers have reached the caller) and
-    `returned` (the last byte of the body has reached the caller). A checkpoint passes `committing` and `committed`.
+    nothing), `applied` (the effect is real, no answer yet) and `returned` (the last byte of the body has reached the
+    caller). A checkpoint passes `committing` and `committed`.
 
     An answer that is streamed in parts passes three more between `applied` and `returned`: `stream_begun` (the first
     part is written), `stream_half` (half of them are) and `stream_whole` (all but the last, which ends the stream).
@@ -43,14 +43,13 @@ class Phase(StrEnum):
     STREAM_BEGUN = "stream_begun"
     STREAM_HALF = "stream_half"
     STREAM_WHOLE = "stream_whole"
-    ANSWERING = "answering"
     RETURNED = "returned"
     COMMITTING = "committing"
     COMMITTED = "committed"
 
 
 STREAM_PHASES = (Phase.STREAM_BEGUN, Phase.STREAM_HALF, Phase.STREAM_WHOLE)
-CALL_PHASES = (Phase.SENDING, Phase.RECEIVED, Phase.APPLIED, *STREAM_PHASES, Phase.ANSWERING, Phase.RETURNED)
+CALL_PHASES = (Phase.SENDING, Phase.RECEIVED, Phase.APPLIED, *STREAM_PHASES, Phase.RETURNED)
 CHECKPOINT_PHASES = (Phase.COMMITTING, Phase.COMMITTED)
 
 _POINT = re.compile(r"(?P<name>[^\s@,;]+)#(?P<occurrence>[1-9][0-9]{0,8}):(?P<phase>[a-z_]+)", re.ASCII)

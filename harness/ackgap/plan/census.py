@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ackgap.model.boundary import CrashPoint, Phase, landed_by_point
+from ackgap.model.boundary import CrashPoint, landed_by_point
 from ackgap.model.event import EffectApplied
 from ackgap.model.expectation import ApprovalRule, Expectation, ExpectedEffect, OperationFacts, OrderRule, Proof
 from ackgap.model.history import History
@@ -61,13 +61,7 @@ def take_census(
 def crash_points(first: History, second: History) -> tuple[str, ...]:
     """Return the points of the first probe that the second one came to as well, in the order of the run."""
     shared = Counter(event.point_text for event in second.passages)
-    return tuple(
-        dict.fromkeys(
-            event.point_text
-            for event in first.passages
-            if event.phase is not Phase.ANSWERING and shared[event.point_text]
-        )
-    )
+    return tuple(dict.fromkeys(event.point_text for event in first.passages if shared[event.point_text]))
 
 
 def _learn_identities(
@@ -183,7 +177,6 @@ def _point_counts(history: History) -> dict[str, int]:
         Counter(
             str(CrashPoint(name=event.name, occurrence=event.occurrence, phase=event.phase))
             for event in history.passages
-            if event.phase is not Phase.ANSWERING
         )
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ackgap.model.boundary import CrashPoint, Phase
+from ackgap.model.boundary import CrashPoint
 from ackgap.model.history import History
 from ackgap.model.manner import FaultKind
 from ackgap.model.schedule import Fault, Schedule
@@ -46,7 +46,7 @@ def faults_in_recovery(schedule: Schedule, history: History, globs: Sequence[str
     passed = dict.fromkeys(
         (event.incarnation, event.point_text)
         for event in history.passages
-        if event.incarnation in heirs and event.phase is not Phase.ANSWERING and matches_any(event.point_text, globs)
+        if event.incarnation in heirs and matches_any(event.point_text, globs)
     )
     return tuple(
         Fault(point=CrashPoint.parse(text), manner=manner, incarnation=life)

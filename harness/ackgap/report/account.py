@@ -33,7 +33,6 @@ PHASE_WORDS = {
     Phase.STREAM_BEGUN: "the first part of a streamed answer had been sent",
     Phase.STREAM_HALF: "half of a streamed answer had been sent",
     Phase.STREAM_WHOLE: "all of a streamed answer but its end had been sent",
-    Phase.ANSWERING: "the head of the answer had reached the worker",
     Phase.RETURNED: "the whole answer had reached the worker",
     Phase.COMMITTING: "about to write the worker's durable state",
     Phase.COMMITTED: "the worker's durable state had been written",

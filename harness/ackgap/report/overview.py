@@ -38,7 +38,7 @@ WORST_FIRST = (
 )
 _RED_DIFFERENCE = 100
 """How much more a difference between red and not red says about an axis than one between shades."""
-_AFTER_EFFECT = frozenset({Phase.APPLIED, *STREAM_PHASES, Phase.ANSWERING, Phase.RETURNED})
+_AFTER_EFFECT = frozenset({Phase.APPLIED, *STREAM_PHASES, Phase.RETURNED})
 
 
 def effectful_operations(info: RunInfo) -> frozenset[str]:
@@ -313,6 +313,6 @@ def _telling(result: CellResult, operation: str) -> tuple[int, int]:
     if not result.schedule.faults:
         return (0, 0)
     point = result.schedule.faults[0].point
-    phases = (Phase.RETURNED, Phase.APPLIED, *reversed(STREAM_PHASES), Phase.ANSWERING)
+    phases = (Phase.RETURNED, Phase.APPLIED, *reversed(STREAM_PHASES))
     near = phases.index(point.phase) if point.name == operation and point.phase in phases else len(phases)
     return (1, near)

@@ -14,7 +14,6 @@ from itertools import chain
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
-from ackgap.model import boundary
 from ackgap.model.boundary import CrashPoint
 from ackgap.model.history import History
 from ackgap.model.manner import Manner
@@ -306,6 +305,6 @@ class _Hunter:
             raise _Trouble from error
         self._results[schedule] = result
         for event in History.from_json([dict(event) for event in result.history]).passages:
-            if event.incarnation > 1 and event.phase is not boundary.Phase.ANSWERING:
+            if event.incarnation > 1:
                 self._later.setdefault(CrashPoint.parse(event.point_text))
         return result
