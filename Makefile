@@ -37,6 +37,7 @@ bench: $(STAMP) ## Measure against what one would write by hand, what durability
 	$(BIN)/python benchmarks/cells.py
 	$(BIN)/python benchmarks/first_cell.py
 	$(BIN)/python benchmarks/many_cells.py
+	$(BIN)/python benchmarks/page_opening.py
 	$(BIN)/python benchmarks/naive_script.py
 	$(BIN)/python benchmarks/announcement.py
 	$(BIN)/python benchmarks/durability.py
