@@ -61,6 +61,7 @@ def test_a_sample_and_four_pictures_are_made_from_results(tiny, tmp_path, progra
         "histories.jsonl",
         "junit.xml",
         "report.html",
+        "report.sarif",
         "run.json",
         "source.json",
         "summary.md",
