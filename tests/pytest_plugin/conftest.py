@@ -48,8 +48,8 @@ class UserProject:
         file.write_text(f"{file.read_text()}\n{more}")
         return file
 
-    def pytest(self, *arguments: str, limit_s: float = 300) -> Done:
-        command = [sys.executable, "-m", "pytest", "-p", "no:randomly", *arguments]
+    def pytest(self, *arguments: str, randomly: bool = False, limit_s: float = 600) -> Done:
+        command = [sys.executable, "-m", "pytest", *([] if randomly else ["-p", "no:randomly"]), *arguments]
         done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=limit_s, check=False)
         return Done(done.returncode, done.stdout + done.stderr)
 

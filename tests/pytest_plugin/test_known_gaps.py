@@ -30,7 +30,12 @@ owner = "eve"
 @pytest.fixture(scope="module")
 def ran(user_project):
     user_project.scenario("duplicate-broken", more=GAPS)
-    return user_project.pytest("-rA")
+    return user_project.pytest("-rA", randomly=True)
+
+
+def test_cells_run_in_whatever_order_another_plugin_puts_them(ran):
+    assert "Using --randomly-seed" in ran.out
+    assert len(ran.outcomes) == 9
 
 
 def test_a_gap_that_is_as_declared_is_an_expected_failure_with_owner_and_reason(ran):
