@@ -97,6 +97,28 @@ def test_another_look_changes_nothing():
     assert ruling(cell(replace(SEEN, requests=(CREATE, FIND, CREATE)))).fate is Fate.EQUIVALENT
 
 
+def test_a_point_of_its_own_at_which_nothing_is_done_again_is_equivalent():
+    own = replace(CELL, schedule="1/kill@file.state.json.write#1:committing")
+    assert ruling(replace(own, seen=replace(SEEN, requests=(CREATE,)))).fate is Fate.EQUIVALENT
+    again = replace(SEEN, requests=(CREATE, replace(CREATE, key=None)))
+    assert ruling(replace(own, seen=again), unreached=False).fate is Fate.MISSED
+
+
+def test_a_repeat_that_the_judge_calls_waste_at_a_point_of_its_own_is_measured_by_the_undisturbed_run():
+    own = replace(cell(replace(SEEN, paid={"model.chat": 2}), "wasted"), schedule="1/kill@file.new.write#1:committed")
+    right = replace(RIGHT, cells=(cell(replace(SEEN, paid={"model.chat": 2})),))
+    assert ruling(own, caught=True, right=right).fate is Fate.CAUGHT
+
+
+def test_a_paid_question_in_other_words_is_equivalent_if_it_is_asked_no_more_often():
+    asked = Request("model.chat", None, "one wording", matters=True)
+    right = replace(RIGHT, cells=(cell(replace(SEEN, requests=(CREATE, asked))),))
+    other = replace(asked, sent="another wording")
+    assert ruling(cell(replace(SEEN, requests=(CREATE, other))), right=right).fate is Fate.EQUIVALENT
+    often = cell(replace(SEEN, requests=(CREATE, other, other)))
+    assert ruling(often, right=right, unreached=False).fate is Fate.MISSED
+
+
 def test_a_line_that_is_never_reached_is_asked_for_only_where_nothing_else_shows_it():
     other = cell(replace(SEEN, requests=(CREATE, replace(CREATE, key="another"))))
     assert ruling(other) is None

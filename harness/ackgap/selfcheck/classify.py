@@ -91,11 +91,17 @@ class Reference:
         assert self.result.peace is not None
         return self.result.peace.seen
 
+    def right_of(self, cell: TrialCell) -> Seen:
+        """Return what is right in a mutant's cell: the same cell; the undisturbed run, where there is no such cell."""
+        mine = self.by_schedule.get(cell.schedule)
+        return self.peace if mine is None else mine.seen
+
     def differences(self, cell: TrialCell, *, with_paid: bool = True) -> tuple[str, ...]:
         """Return in what a mutant's cell differs, for anybody outside."""
-        mine = self.by_schedule.get(cell.schedule)
-        right = self.peace if mine is None else mine.seen
-        paid = self.most_paid if mine is None else right.paid
+        right = self.right_of(cell)
+        # At a point of its own, a repeat may be of what was in flight; where the judge says that it is not, it counts.
+        lenient = cell.schedule not in self.by_schedule and cell.verdict is VerdictKind.OK
+        paid = self.most_paid if lenient else right.paid
         return differences(cell.seen, right, paid=paid if with_paid else None, known=self.contents)
 
 
@@ -158,11 +164,7 @@ def _proof(reference: Reference, result: TrialResult) -> str:
     """Return why nobody can tell a mutant from the agent that is right; empty where nothing shows it."""
     changed: set[str] = set()
     for cell in result.cells:
-        mine = reference.by_schedule.get(cell.schedule)
-        if mine is None:
-            changed |= {each.operation for each in cell.seen.requests}
-        else:
-            changed |= request_differences(cell.seen, mine.seen)
+        changed |= request_differences(cell.seen, reference.right_of(cell))
     count = len(result.cells)
     if not changed:
         return f"in each of {count} cells services got the same requests in the same order"
@@ -183,8 +185,11 @@ def _is_moot(reference: Reference, result: TrialResult, operation: str) -> str:
         return "the service recognises what a request is about"
     if reference.result.keyed.get(operation) and all(_keys_hold(result, cell.seen, operation) for cell in result.cells):
         return "all lives of a run send the same keys, and the service honours them"
-    pairs = [(cell.seen, reference.by_schedule.get(cell.schedule)) for cell in result.cells]
-    if all(mine is not None and _sent(seen, operation) == _sent(mine.seen, operation) for seen, mine in pairs):
+    pairs = [(_sent(cell.seen, operation), _sent(reference.right_of(cell), operation)) for cell in result.cells]
+    acts = any(operation in cell.seen.order for cell in (*reference.result.cells, *result.cells))
+    if not acts and all(len(mine) <= len(right) for mine, right in pairs):
+        return "nothing is asked more often, and what comes of it is the same"
+    if all(mine == right for mine, right in pairs):
         keyed = reference.result.keyed.get(operation)
         return "" if keyed else "the same requests, but for a key that the service does not look at"
     return ""
