@@ -124,6 +124,8 @@ def ruling_of(reference: Reference, result: TrialResult, *, unreached: bool | No
         return Ruling(fate=fate, why=why, schedule=cell.schedule, verdict=cell.verdict, cells=ran)
     remarked: TrialCell | None = None
     for cell in result.cells:
+        if cell.verdict is VerdictKind.INCONCLUSIVE:
+            continue  # it proves nothing, and is told below
         if found := reference.differences(cell):
             if _UNRECORDED in cell.remarks and not reference.differences(cell, with_paid=False):
                 remarked = remarked or cell

@@ -1,4 +1,4 @@
-"""Pays what is approved: a case and its payout are noted in one transaction, and the outbox is worked off after that."""
+"""Pays what is approved: a case and its payout are noted in one transaction; the outbox is worked off after that."""
 
 import json
 import os
