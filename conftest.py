@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from longest import longest_first
 from needs import lacking
 
 pytest_plugins = ["pytester"]
@@ -21,7 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow") or config.getoption("-m"):
+    if config.getoption("--slow"):
+        processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        if processes > 1:
+            items[:] = longest_first(items, processes)
+        return
+    if config.getoption("-m"):
         return
     for item in items:
         if "slow" in item.keywords:
