@@ -38,7 +38,7 @@ def begun(project):
 
 def verdicts(project, *points: str) -> dict[str, str]:
     chosen = [word for point in points for word in ("--point", point)]
-    outcome = project.ackgap("run", ".", "--quiet", "--warm", *chosen)
+    outcome = project.ackgap("run", ".", "--quiet", "--warm", *chosen, limit_s=300)
     assert outcome.status in (0, 1), outcome.out + outcome.err
     return {cell.removesuffix("@default"): verdict for cell, verdict in outcome.verdicts.items()}
 
