@@ -198,7 +198,7 @@ def crash_cell(request: pytest.FixtureRequest) -> CrashCell:
 
 @pytest.fixture
 def ackgap_target() -> Iterator[TargetFactory]:
-    """A factory of fake services: `tickets = ackgap_target("stripe")`, then `tickets.url`, `tickets.effects`, ..."""
+    """Starts fake services: `tickets = ackgap_target("stripe")`, then `tickets.url`, `tickets.effects`, ..."""
     from ackgap.pytesting.targets import TargetFactory
 
     factory = TargetFactory()
