@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from ackgap.starting.catalogue import AWS_PROFILES, SDKS, Sdk, vendor_of
+from ackgap.starting.catalogue import AWS_PROFILES, MODELS, SDKS, Sdk, vendor_of
 from ackgap.starting.draft import DraftTarget, Remarks, Setting
 from ackgap.starting.facts import Entry, SourceFacts, Value
 from ackgap.starting.profiles import near_profile
@@ -31,7 +31,6 @@ _ADDRESS_WORDS = (
     "endpoint_url",
     "server",
 )
-_SCRIPTED = frozenset({"openai", "anthropic", "model"})
 _RESERVED = frozenset({"worker", "cell"})
 
 
@@ -111,7 +110,7 @@ def _script_models(fitted: Fitted, reached: Sequence[SourceFacts]) -> None:
     if not tools or forced:
         return
     for name, target in fitted.targets.items():
-        if target.profile in _SCRIPTED:
+        if target.profile in MODELS:
             why = "What it says, turn by turn, and after a restart in the next wording: a guess, make it sensible."
             fitted.targets[name] = replace(target, script=script_of(tools), why=(*target.why, why))
             used = ", ".join(tool.name for tool in tools[:8])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["AWS_PROFILES", "ENGINES", "HTTP_CLIENTS", "SDKS", "VENDORS", "Sdk", "vendor_of"]
+__all__ = ["AWS_PROFILES", "ENGINES", "HTTP_CLIENTS", "MODELS", "SDKS", "VENDORS", "Sdk", "vendor_of"]
 
 ENGINES: Mapping[str, tuple[str, str]] = {
     "temporalio": ("temporal", "Temporal"),
@@ -141,6 +141,9 @@ SDKS: Mapping[str, Sdk] = {
     "aioboto3": Sdk(title="aioboto3", profile="", secrets=_AWS_SECRETS),
 }
 """Official clients by what is imported. Where `edit` is given, `env` holds the variable that the edit reads."""
+
+MODELS = frozenset({"openai", "anthropic", "model"})
+"""Profiles of language models: they are scripted, and paid, and do nothing."""
 
 AWS_PROFILES: Mapping[str, str] = {"s3": "s3", "sqs": "sqs", "dynamodb": "dynamodb", "ec2": "ec2"}
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ackgap.report.plain import plain
+from ackgap.starting.catalogue import MODELS
 from ackgap.starting.draft import Draft, DraftTarget, Service
 
 __all__ = ["first_test", "scenario_text"]
@@ -41,7 +42,8 @@ def _lines(draft: Draft) -> Iterator[str]:
     yield from _prepare(draft)
     yield "# Two runs without a fault show what is expected. Where a number is not right, say it:"
     yield "# [expect]"
-    yield f'# "{draft.targets[0].name}.OPERATION" = 2'
+    acting = next((target for target in draft.targets if target.profile not in MODELS), draft.targets[0])
+    yield f'# "{acting.name}.OPERATION" = 2'
 
 
 def _worker(draft: Draft) -> Iterator[str]:
