@@ -58,7 +58,6 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(scenario="known-answers/stuck-slow-correct", faults=_KILLS, sample=2),
     Subject(scenario="known-answers/stuck-crash-loop-correct"),
     Subject(scenario="known-answers/phantom-correct"),
-    Subject(scenario="known-answers/inconclusive-correct"),
     Subject(scenario="known-answers/term-correct"),
     Subject(scenario="known-answers/lease-correct", faults=_LEASE),
     Subject(scenario="known-answers/write-order-correct"),
