@@ -198,7 +198,10 @@ def crash_cell(request: pytest.FixtureRequest) -> CrashCell:
 
 @pytest.fixture
 def ackgap_target() -> Iterator[TargetFactory]:
-    """Starts fake services: `tickets = ackgap_target("stripe")`, then `tickets.url`, `tickets.effects`, ..."""
+    """Start fake services for a test, each with its address and its ledger.
+
+    Call it with the name of a profile, such as "stripe"; what comes back has `url` and `effects`.
+    """
     from ackgap.pytesting.targets import TargetFactory
 
     factory = TargetFactory()
