@@ -22,6 +22,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("-m"):
+        longer = [item for item in items if item.get_closest_marker("very_slow")]
+        config.hook.pytest_deselected(items=longer)
+        items[:] = [item for item in items if item not in longer]
     if config.getoption("--slow"):
         processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
         if processes > 1:

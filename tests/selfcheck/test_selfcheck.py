@@ -53,7 +53,7 @@ def test_a_catch_that_services_saw_nothing_of_is_a_false_alarm(tmp_path):
     assert not summary.passed
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow
 def test_every_broken_agent_is_caught_and_nothing_else(tmp_path):
     """What CI rests on; the figures in docs/selfcheck.md are those of this run."""
     done = subprocess.run(
