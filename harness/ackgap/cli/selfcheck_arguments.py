@@ -16,7 +16,9 @@ def add_selfcheck(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "caught and how many false alarms there were.",
         epilog="exit status: 0 if every mutant was caught or shown to be equivalent, and nothing else was red; else 1",
     )
-    selfcheck.add_argument("--all", action="store_true", help="every mutant of every engine's agents, also where a cell takes seconds")
+    selfcheck.add_argument(
+        "--all", action="store_true", help="every mutant of every engine's agents, also where a cell takes seconds"
+    )
     selfcheck.add_argument(
         "--engine", action="append", default=[], metavar="NAME", help="only agents of this engine, such as langgraph"
     )
