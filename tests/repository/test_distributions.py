@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 SUFFIXES = {
-    "ackgap": {".py", ".css", ".js", ".html"},
+    "ackgap": {".py", ".css", ".js", ".html", ".toml"},
     "targets": {".toml"},
     "scenarios": {".py", ".toml", ".json", ".md", ".mjs", ".sh"},
 }
