@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,12 @@ import stripe
 print(stripe.PaymentIntent.create(amount=12500, currency="eur", api_key="sk_test_x").id)
 """
 EDIT = re.compile(r"write (stripe\.api_base = .*)$", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def python_of_the_project(monkeypatch):
+    """Have `python` be the one in which the libraries are, as in a project whose environment is active."""
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 
 
 @pytest.fixture
