@@ -231,6 +231,7 @@ class Campaign:
         fresh, known = self._apart(column.variant, exploration.begin(expectation.points, history))
         # Ahead of the probes of later variants, so that the first verdicts come early.
         self._waiting.extendleft(reversed(fresh))
+        column.probes.clear()  # histories are large, and with many variants there would be many of them
         self._tell_planned()
         for result in known:
             self._take_cell(result)
