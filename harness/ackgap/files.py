@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import fcntl
 import json
 import math
 import os
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["FileUnfit", "open_plain", "parse_json", "read_text", "read_toml", "write_whole"]
+__all__ = ["FileUnfit", "alone", "open_plain", "parse_json", "read_text", "read_toml", "write_whole"]
 
 TEXT_LIMIT_BYTES = 16 * 1024 * 1024
 """Largest file that a person is taken to have written."""
@@ -157,6 +158,27 @@ def _unfit_values(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, "has a NUL character in a text"
         elif isinstance(value, dt.date | dt.time):
             yield key, f"has the date {value}; write it in quotes"
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keep other processes that lock the same file waiting; the system frees the lock of a dead one.
+
+    Where the file system knows no locks, nobody waits.
+
+    Args:
+        path: Of the file; made if it does not exist.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_whole(path: Path, parts: Iterable[str]) -> None:

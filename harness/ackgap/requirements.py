@@ -13,6 +13,7 @@ from ackgap.errors import EnvironmentLacks
 from ackgap.model.matrix import Variant
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.scenario import Scenario
+from ackgap.support import VERSIONS_QUESTION
 
 __all__ = ["check_requirements", "network_note", "runs_python", "versions"]
 
@@ -119,17 +120,9 @@ def _check_modules(scenario: Scenario, home: EnvironmentSpec | None, python: str
 def versions(scenario: Scenario, variants: Sequence[Variant]) -> dict[str, str]:
     """Return the versions that a result depends on; those of an environment are called `NAME: PACKAGE`."""
     known = {"ackgap": __version__, "python": platform.python_version(), "platform": platform.platform(terse=True)}
-    code = (
-        "import importlib.metadata as m, json, platform, sys\n"
-        "found = {}\n"
-        "for name in sys.argv[1:]:\n"
-        "    try: found[name] = m.version(name)\n"
-        "    except m.PackageNotFoundError: pass\n"
-        "print(json.dumps([platform.python_version(), found]))"
-    )
     for home, python in _interpreters(scenario, variants).items():
         names = dict.fromkeys((*(home.packages if home else ()), *_LIBRARIES))
-        answer = _ask(python, code, *names)
+        answer = _ask(python, VERSIONS_QUESTION, *names)
         if answer is None:
             continue
         version, packages = json.loads(answer)

@@ -6,7 +6,17 @@ import sys
 
 from ackgap.errors import EnvironmentLacks
 
-__all__ = ["check_platform"]
+__all__ = ["VERSIONS_QUESTION", "check_platform"]
+
+VERSIONS_QUESTION = """
+import importlib.metadata as m, json, platform, sys
+found = {}
+for name in sys.argv[1:]:
+    try: found[name] = m.version(name)
+    except m.PackageNotFoundError: pass
+print(json.dumps([platform.python_version(), found]))
+"""
+"""Code for any interpreter: prints its version, and those of the distributions that are named to it and that it has."""
 
 
 def check_platform(system: str = sys.platform) -> None:

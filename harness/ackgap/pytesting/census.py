@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ackgap.files import write_whole
+from ackgap.files import alone, write_whole
 from ackgap.pytesting.stamp import Inputs, stamp
 from ackgap.pytesting.wanted import CellName, Wanted
 
@@ -99,13 +97,8 @@ class CensusShelf:
             yield
             return
         self.directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.directory / f"{_file_name(name)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with alone(self.directory / f"{_file_name(name)}.lock"):
             yield
-        finally:
-            os.close(descriptor)
 
     def take(self, wanted: Wanted) -> Census | None:
         """Return what is kept of a part if nothing that it depends on has changed since; None otherwise."""

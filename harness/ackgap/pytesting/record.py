@@ -6,18 +6,16 @@ results of the others in place, and all processes of a test run write into the s
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import fcntl
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ackgap.campaign.picking import Picked
 from ackgap.campaign.selection import Selection
 from ackgap.errors import ResultsInvalid
+from ackgap.files import alone
 from ackgap.fingerprint import differences, fingerprint
 from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
@@ -72,7 +70,7 @@ class Record:
         Raises:
             ResultsInvalid: It cannot be written.
         """
-        with _alone(self.directory):
+        with alone(self.directory / _LOCK_FILE):
             mine = self._info(expectations, notes)
             before = self._before(mine)
             if before is None and self._writer is None:
@@ -97,7 +95,7 @@ class Record:
             ResultsInvalid: It cannot be written.
         """
         assert self._writer is not None, "not open"
-        with _alone(self.directory):
+        with alone(self.directory / _LOCK_FILE):
             self._writer.append(result)
 
     def history(self, cell: str) -> History:
@@ -148,7 +146,7 @@ def conclude(directory: Path) -> Path:
     Raises:
         ResultsInvalid: They cannot be made.
     """
-    with _alone(directory):
+    with alone(directory / _LOCK_FILE):
         run = read_run(directory)
         variants = len(run.info.variants)
         ran = sum(bool(cell.schedule.faults) for cell in run.cells)
@@ -169,15 +167,3 @@ def _with(mine: RunInfo, before: RunInfo, scenario: Scenario) -> RunInfo:
         expectations={**before.expectations, **mine.expectations},
         notes=tuple(dict.fromkeys((*before.notes, *mine.notes))),
     )
-
-
-@contextlib.contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """Keep other processes of the test run from writing at the same time."""
-    descriptor = os.open(directory / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -29,7 +29,25 @@ UNKNOWN = Value()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
+class Placed:
+    """Something that stands in a file of the project.
+
+    Attributes:
+        file: Path below the project.
+        line: In that file.
+    """
+
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable(Placed):
     """A place where a variable of the environment is read.
 
     Attributes:
@@ -37,25 +55,16 @@ class Variable:
         required: Whether the program cannot do without it.
         default: What the program takes in its place, where that is a constant.
         compared: What it is compared with; empty where it is with nothing.
-        file: Path below the project.
-        line: In that file.
     """
 
     name: str
     required: bool
     default: str | None
     compared: str = ""
-    file: str
-    line: int
-
-    @property
-    def place(self) -> str:
-        """File and line."""
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Placed):
     """A call of something with a name.
 
     Attributes:
@@ -63,48 +72,30 @@ class Call:
         arguments: Those by position.
         keywords: Those by name.
         receiver: What it is called on, as in `Path("state.json").write_text(...)`.
-        file: Path below the project.
-        line: In that file.
     """
 
     name: str
     arguments: tuple[Value, ...]
     keywords: Mapping[str, Value]
     receiver: Value
-    file: str
-    line: int
 
     @property
     def last(self) -> str:
         """The last part of the name."""
         return self.name.rpartition(".")[2]
 
-    @property
-    def place(self) -> str:
-        """File and line."""
-        return f"{self.file}:{self.line}"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Placed):
     """A value that is given a name: a key of a dict, an argument, an attribute or a variable of the program.
 
     Attributes:
         key: Its name, such as `system_database_url`, or `stripe.api_base`.
         value: What it is.
-        file: Path below the project.
-        line: In that file.
     """
 
     key: str
     value: Value
-    file: str
-    line: int
-
-    @property
-    def place(self) -> str:
-        """File and line."""
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

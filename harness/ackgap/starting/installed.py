@@ -17,6 +17,7 @@ from ackgap.execute.services.postgres import find_binaries
 from ackgap.execute.services.redis import find_redis
 from ackgap.execute.services.temporal import find_temporal
 from ackgap.starting.checkup import Checkup
+from ackgap.support import VERSIONS_QUESTION
 
 __all__ = ["engine_checks", "server_checks", "tool_checks"]
 
@@ -35,14 +36,6 @@ _ENGINES = {
 }
 """Distribution, and the extra of ackgap that brings it."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_QUESTION = (
-    "import importlib.metadata as m, json, platform, sys\n"
-    "found = {}\n"
-    "for name in sys.argv[1:]:\n"
-    "    try: found[name] = m.version(name)\n"
-    "    except m.PackageNotFoundError: pass\n"
-    "print(json.dumps([platform.python_version(), found]))"
-)
 
 
 def server_checks() -> Iterator[Checkup]:
@@ -187,7 +180,7 @@ def _asked(python: str) -> tuple[str, dict[str, str]]:
     mistake = "it does not answer as a Python does"
     try:
         done = subprocess.run(
-            [os.path.expanduser(python), "-c", _QUESTION, *_ENGINES],  # noqa: PTH111 - no home is no mistake
+            [os.path.expanduser(python), "-c", VERSIONS_QUESTION, *_ENGINES],  # noqa: PTH111 - no home is no mistake
             capture_output=True, text=True, errors="replace", timeout=10, check=False,
         )  # fmt: skip
         version, found = json.loads(done.stdout.splitlines()[-1])
