@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ackgap.campaign.selection import Selection
-from ackgap.execute.workspace import copied_files
+from ackgap.execute.workspace import content_digest, copied_files
 from ackgap.model.codec import encode
 from ackgap.scenario.scenario import Scenario
 
@@ -63,9 +63,9 @@ def _files(scenario: Scenario, results: Path) -> Iterator[bytes]:
             if results.resolve() in file.resolve().parents:
                 continue
             yield f"\n{name}\n".encode("utf-8", "surrogateescape")
-            yield _content(file)
+            yield content_digest(file)
     for target in scenario.targets:
-        yield _content(Path(target.profile))  # of a profile that ships with ackgap the version tells
+        yield content_digest(Path(target.profile))  # of a profile that ships with ackgap the version tells
 
 
 def _digest(pieces: Iterable[bytes]) -> str:
@@ -86,10 +86,3 @@ def _places(scenario: Scenario) -> Iterator[Path]:
 def _directories(scenario: Scenario) -> Iterator[Path]:
     found = [scenario.worker.directory, *(release.directory for release in scenario.releases)]
     yield from dict.fromkeys(directory for directory in found if directory is not None)
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return hashlib.blake2b(file.read_bytes(), digest_size=16).digest()
-    except OSError:
-        return b""

@@ -165,7 +165,7 @@ class PickedCells:
         assert self._pool is not None
         lost = self._pool.lost()
         self._lost_slots += len(lost)
-        again = [cell for future, cell in self._still_there(lost)]
+        again = list(self._still_there(lost))
         self._running.clear()
         self._close_pool()
         self._waiting.extendleft(reversed(again))
@@ -176,11 +176,11 @@ class PickedCells:
                 next_step="look for an out-of-memory kill in the kernel's log, or run fewer cells at a time",
             )
 
-    def _still_there(self, lost: Mapping[Future[CellResult], str]) -> Iterator[tuple[Future[CellResult], Picked]]:
+    def _still_there(self, lost: Mapping[Future[CellResult], str]) -> Iterator[Picked]:
         for future, cell in self._running.items():
             if future.done() and not future.cancelled() and future.exception() is None:
                 self._take(cell, future)
             elif future in lost:
                 self._outcomes[cell] = lost_cell(self._order(cell), lost[future])
             else:
-                yield future, cell
+                yield cell

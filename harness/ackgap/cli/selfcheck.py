@@ -49,7 +49,7 @@ def selfcheck(options: argparse.Namespace) -> int:
             operators=operators,
             everything=options.all,
             jobs=options.jobs or os.cpu_count() or 1,
-            network=options.network or "auto",
+            network=options.network,
         )
         results: list[SubjectResult] = []
         for result in check.run(subjects):

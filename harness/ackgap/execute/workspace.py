@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ __all__ = [
     "LINKED_DIRECTORIES",
     "RESULT_FILES",
     "OutsideState",
+    "content_digest",
     "copied_files",
     "fresh_copy",
     "lay_over",
@@ -46,6 +48,14 @@ def fresh_copy(source: Path | None, destination: Path, *, limit_bytes: int) -> N
             where=str(error.filename or destination),
             next_step="free some space there and remove what cannot be removed, or set TMPDIR to another directory",
         ) from error
+
+
+def content_digest(file: Path) -> bytes:
+    """Return a digest of what a file says, empty where it cannot be read."""
+    try:
+        return hashlib.blake2b(file.read_bytes(), digest_size=16).digest()
+    except OSError:
+        return b""
 
 
 def copied_files(source: Path) -> Iterator[tuple[str, Path]]:

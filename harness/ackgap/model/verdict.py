@@ -108,6 +108,11 @@ class Attribution:
     preventable_by: tuple[str, ...] = ()
     fix: str = ""
 
+    @property
+    def sides(self) -> tuple[tuple[str, str], ...]:
+        """What is said, as who and what; who has nothing said of him is left out."""
+        return tuple((side, text) for side in ("worker", "engine", "target", "fix") if (text := getattr(self, side)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

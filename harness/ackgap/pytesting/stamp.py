@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ackgap import __version__
-from ackgap.execute.workspace import copied_files
+from ackgap.execute.workspace import content_digest, copied_files
 
 __all__ = ["Inputs", "stamp"]
 
@@ -58,11 +58,11 @@ def _pieces(inputs: Inputs) -> Iterator[bytes]:
         try:
             for name, file in copied_files(Path(directory)):
                 yield from _encoded([name])
-                yield _content(file)
+                yield content_digest(file)
         except OSError as error:
             yield from _encoded([str(error.strerror)])
     for file in map(Path, inputs.files):
-        yield _content(file)
+        yield content_digest(file)
     for program in inputs.programs:
         yield from _encoded([program, shutil.which(program) or ""])
     for directory in inputs.packages:
@@ -82,10 +82,3 @@ def _installed(directory: str) -> list[str]:
 def _encoded(texts: Iterable[str]) -> Iterator[bytes]:
     for text in texts:
         yield text.encode("utf-8", "surrogateescape")
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return hashlib.blake2b(file.read_bytes(), digest_size=16).digest()
-    except OSError:
-        return b""

@@ -111,9 +111,8 @@ def _message(run: Run, problems: Sequence[Problem]) -> Iterator[str]:
     variants = f" in {len(problems)} variants" if len(problems) > 1 else ""
     yield f"{len(cells)} cell{'' if len(cells) == 1 else 's'}{variants}: {named}{more}"
     if finding.attribution is not None:
-        for side in ("worker", "engine", "target", "fix"):
-            if said := getattr(finding.attribution, side):
-                yield f"{side}: {said}"
+        for side, said in finding.attribution.sides:
+            yield f"{side}: {said}"
     if problems[0].kind.colour is not Colour.GREEN:
         yield f"again: {replay_command(run.info.replay_prefix, cells[0].cell)}"
 

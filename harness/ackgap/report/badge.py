@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ackgap.errors import ResultsInvalid
 from ackgap.model.event import Json
-from ackgap.model.verdict import Colour, VerdictKind
+from ackgap.model.verdict import SEVERITY, Colour
 from ackgap.report.gaps import Standing, declared_cells
 from ackgap.report.plain import plain
 from ackgap.report.store import Run
@@ -60,7 +60,7 @@ def _said(run: Run) -> tuple[str, str]:
     colours = [kind.colour for kind in kinds]
     total = len(run.cells)
     if red := colours.count(Colour.RED):
-        worst = min((kind for kind in kinds if kind.colour is Colour.RED), key=list(VerdictKind).index)
+        worst = min((kind for kind in kinds if kind.colour is Colour.RED), key=SEVERITY.index)
         return f"{worst.words}: {red} of {total} cells red", "red"
     if run.info.interrupted:
         return f"not complete: {total} of {max(total, run.info.planned_cells)} cells", "lightgrey"
@@ -72,7 +72,7 @@ def _said(run: Run) -> tuple[str, str]:
     if known:
         return f"known gaps: {len(known)} of {total} cells", "yellow"
     if amber := [kind for kind in kinds if kind.colour is Colour.AMBER]:
-        return f"{min(amber, key=list(VerdictKind).index).words}: {len(amber)} of {total} cells", "yellow"
+        return f"{min(amber, key=SEVERITY.index).words}: {len(amber)} of {total} cells", "yellow"
     return f"exactly once, {faults} fault{'' if faults == 1 else 's'}", "brightgreen"
 
 

@@ -81,6 +81,5 @@ def _findings(run: Run, result: CellResult) -> list[str]:
     for finding in result.findings:
         lines.append(plain(f"{finding.code}: {finding.summary}"))
         if finding.attribution is not None:
-            sides = {side: getattr(finding.attribution, side) for side in ("worker", "engine", "target", "fix")}
-            lines += [plain(f"  {side}: {said}") for side, said in sides.items() if said]
+            lines += [plain(f"  {side}: {said}") for side, said in finding.attribution.sides]
     return [*lines, f"again: {replay_command(run.info.replay_prefix, result.cell)}"]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from ackgap.model.event import Json
 from ackgap.report.plain import plain_block
-from ackgap.target.wire.payload import REDACTED, fingerprint
+from ackgap.target.wire.payload import REDACTED, fingerprint, redacted
 from ackgap.target.wire.secrets import is_secret, without_secrets
 
 __all__ = ["LONGEST_TEXT", "Packer", "inert_json"]
@@ -109,7 +109,7 @@ def _shown(value: Json) -> Json:
         return _shown_text(value)
     if isinstance(value, Mapping):
         return {
-            _shown_text(str(name)): f"{REDACTED} {fingerprint(item)[:12]}"
+            _shown_text(str(name)): redacted(item)
             if is_secret(str(name), item) and not _is_redacted(item)
             else _shown(item)
             for name, item in value.items()
@@ -120,7 +120,7 @@ def _shown(value: Json) -> Json:
 
 
 def _shown_text(text: str) -> str:
-    return plain_block(without_secrets(_cut(text), lambda secret: f"{REDACTED} {fingerprint(secret)[:12]}"))
+    return plain_block(without_secrets(_cut(text), redacted))
 
 
 def _cut(text: str) -> str:

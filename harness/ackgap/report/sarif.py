@@ -153,9 +153,8 @@ def _message(run: Run, problem: Problem) -> Iterator[str]:
     names = [f"{cell.cell}{f' in {rate}' if (rate := rate_text(cell)) else ''}" for cell in problem.cells]
     yield f"{len(names)} cell{'' if len(names) == 1 else 's'}: {_listed(names)}."
     if finding.attribution is not None:
-        for side in ("worker", "engine", "target", "fix"):
-            if said := getattr(finding.attribution, side):
-                yield f"{side}: {said}"
+        for side, said in finding.attribution.sides:
+            yield f"{side}: {said}"
     yield f"again: {replay_command(_prefix(run), problem.cells[0].cell)}"
 
 

@@ -33,7 +33,6 @@ _QUIET = "bright_black"
 _PLAIN_MATRIX = 80
 """Characters of a matrix where the output is not a terminal."""
 _LEAST_MATRIX = 50
-_SIDES = ("worker", "engine", "target", "fix")
 
 
 def print_run(console: Console, run: Run, *, width: int | None = None) -> None:
@@ -133,8 +132,7 @@ def attribution_lines(finding: Finding) -> list[RenderableType]:
     """Return who could have prevented a finding, and how, a side a line."""
     if finding.attribution is None:
         return []
-    said = {side: str(getattr(finding.attribution, side)) for side in _SIDES}
-    return [Hanging(f"   {side:<7}", plain(text)) for side, text in said.items() if text]
+    return [Hanging(f"   {side:<7}", plain(text)) for side, text in finding.attribution.sides]
 
 
 def _amber_line(group: FindingGroup) -> RenderableType:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ackgap.campaign.choosing import selection_of
+from ackgap.campaign.listener import Silent
 from ackgap.campaign.notes import assumed, seen_in_probe
 from ackgap.campaign.single import single_cells
 from ackgap.campaign.stage import wants_isolation
@@ -135,28 +136,9 @@ def cells_of(scenario: str | Path, *, only: Sequence[str], directory: Path, netw
             next_step=f"choose one value of each axis: {axes}",
         )
     session = SearchSession(
-        source, loaded, selection, directory=directory, display=_Silent(), network=network, command="pytest"
+        source, loaded, selection, directory=directory, display=Silent(), network=network, command="pytest"
     )
     with session.opened() as (variant,), session.cells(variant) as cells:
         yield cells
     for error in session.unwritten:
         warnings.warn(str(error), stacklevel=2)
-
-
-class _Silent:
-    """A display that shows nothing."""
-
-    def began(self, variants: Sequence[Variant], isolated: bool) -> None:
-        """Show nothing."""
-
-    def probed(self, variant: Variant, expectation: Expectation) -> None:
-        """Show nothing."""
-
-    def planned(self, cells: int) -> None:
-        """Show nothing."""
-
-    def noted(self, text: str) -> None:
-        """Show nothing."""
-
-    def finished(self, result: CellResult) -> None:
-        """Show nothing."""

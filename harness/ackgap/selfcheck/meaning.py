@@ -13,7 +13,7 @@ from functools import cached_property
 
 from ackgap.selfcheck.agent_source import AgentSource, Function
 
-__all__ = ["KEY_NAMES", "KEY_PARAMETERS", "Deed", "Meaning", "call_name", "constant", "own_nodes"]
+__all__ = ["KEY_NAMES", "KEY_PARAMETERS", "Deed", "Meaning", "call_name", "constant", "is_none", "own_nodes"]
 
 KEY_NAMES = frozenset(
     {"idempotency-key", "idempotency_key", "x-idempotency-key", "paypal-request-id", "client_token", "client_msg_id"}
@@ -95,7 +95,7 @@ class Meaning:
             if function is None:
                 continue
             names = [argument.arg for argument in function.args.args]
-            given = [name for name, value in zip(names, call.args, strict=False) if not _is_none(value)]
+            given = [name for name, value in zip(names, call.args, strict=False) if not is_none(value)]
             if KEY_PARAMETERS & {*given, *(keyword.arg for keyword in call.keywords)}:
                 return True
             if not KEY_PARAMETERS & set(names) and any(
@@ -218,7 +218,8 @@ def call_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _is_none(node: ast.expr) -> bool:
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is `None` itself."""
     return isinstance(node, ast.Constant) and node.value is None
 
 

@@ -135,6 +135,7 @@ def read_project(directory: Path) -> Project:
             trees[file] = tree
     settings = {name: value for tree in trees.values() for name, value in settings_of(tree).items()}
     sources |= {file: facts_of(file, tree, settings) for file, tree in trees.items()}
+    testpaths = _testpaths(directory)
     return Project(
         directory=directory,
         name=_name(name or directory.absolute().name),
@@ -144,7 +145,7 @@ def read_project(directory: Path) -> Project:
         roots=("", "src/") if (directory / "src").is_dir() else ("",),
         unread=tuple(unread),
         bytes=size,
-        collected=not _testpaths(directory) or bool({".", "./"} & set(_testpaths(directory))),
+        collected=not testpaths or bool({".", "./"} & set(testpaths)),
         dotenv=frozenset(_dotenv(directory)),
     )
 

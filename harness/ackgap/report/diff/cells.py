@@ -13,7 +13,7 @@ from ackgap.model.rate import Rate
 from ackgap.model.verdict import SEVERITY, Attribution, Colour, Finding, VerdictKind
 from ackgap.report.info import RunInfo
 
-__all__ = ["Absence", "CellCompared", "Change", "absence_of", "change_of", "differences_of"]
+__all__ = ["QUIET", "Absence", "CellCompared", "Change", "absence_of", "change_of", "differences_of"]
 
 _FICKLE = frozenset({"rate", "raced"})
 """Remarks that tell of chance: two runs of the same may differ in them. Rates are compared by their intervals."""
@@ -61,7 +61,7 @@ _ABSENCES = {
     Absence.NOT_RUN: "it was not run there",
 }
 
-_QUIET = frozenset({Change.SAME, Change.BY_CHANCE, Change.KNOWN_GAP})
+QUIET = frozenset({Change.SAME, Change.BY_CHANCE, Change.KNOWN_GAP})
 _NEWLY = {
     Colour.RED: Change.NEWLY_RED,
     Colour.AMBER: Change.NEWLY_AMBER,
@@ -112,7 +112,7 @@ class CellCompared:
 
     def newly(self, kinds: frozenset[VerdictKind]) -> bool:
         """Whether it has one of some verdicts now, had none of them before, and did not get better by that."""
-        if self.after is None or self.change in _QUIET or self.better:
+        if self.after is None or self.change in QUIET or self.better:
             return False
         return self.after.verdict.kind in kinds and (self.before is None or self.before.verdict.kind not in kinds)
 

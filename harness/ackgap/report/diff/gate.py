@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ackgap.model.verdict import VerdictKind
-from ackgap.report.diff.cells import Change
+from ackgap.report.diff.cells import QUIET
 from ackgap.report.diff.comparison import Comparison
 
 __all__ = ["MORE", "Gate"]
@@ -66,4 +66,4 @@ class Gate:
 
     @staticmethod
     def _is_changed(comparison: Comparison) -> bool:
-        return any(cell.change not in {Change.SAME, Change.BY_CHANCE, Change.KNOWN_GAP} for cell in comparison.common)
+        return any(cell.change not in QUIET for cell in comparison.common)

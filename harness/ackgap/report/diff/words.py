@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ackgap.model.matrix import CellResult
-from ackgap.model.verdict import Colour, Finding, VerdictKind
+from ackgap.model.verdict import SEVERITY, Colour, Finding, VerdictKind
 from ackgap.report.diff.cells import CellCompared, Change
 from ackgap.report.diff.comparison import Comparison
 from ackgap.report.plain import replay_command
@@ -65,7 +65,7 @@ def headline_of(comparison: Comparison) -> str:
     grey = comparison.of(Change.NEWLY_INCONCLUSIVE)
     green = comparison.of(Change.NEWLY_GREEN)
     if red:
-        worst = min(red, key=lambda cell: list(VerdictKind).index(_after(cell).verdict.kind))
+        worst = min(red, key=lambda cell: SEVERITY.index(_after(cell).verdict.kind))
         return f"{_cells(len(red))} {_is(red)} newly red: {_after(worst).verdict.headline.rstrip('.')}."
     if grey:
         return f"Nothing is newly red, but {_cells(len(grey))} {_is(grey)} newly inconclusive."
@@ -169,10 +169,7 @@ def _lines(cell: CellCompared) -> Iterator[tuple[str, str]]:
 
 
 def _sides(finding: Finding) -> list[tuple[str, str]]:
-    said = finding.attribution
-    if said is None:
-        return []
-    return [(side, text) for side in ("worker", "engine", "target", "fix") if (text := getattr(said, side))]
+    return [] if finding.attribution is None else list(finding.attribution.sides)
 
 
 def _worst(result: CellResult) -> Finding | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ackgap.selfcheck.agent_source import AgentSource, Change
-from ackgap.selfcheck.meaning import KEY_NAMES, KEY_PARAMETERS, Meaning, call_name, constant
+from ackgap.selfcheck.meaning import KEY_NAMES, KEY_PARAMETERS, Meaning, call_name, constant, is_none
 
 __all__ = ["attempt_keys", "dropped_keys", "payload_keys", "random_keys", "time_keys"]
 
@@ -98,7 +98,7 @@ def _handed_over(meaning: Meaning, call: ast.Call) -> Iterator[_Site]:
     if function is not None and meaning.acts(call):
         names = [argument.arg for argument in function.args.args]
         for name, value in zip(names, call.args, strict=False):
-            if name in KEY_PARAMETERS and constant(value) != "" and not _is_none(value):
+            if name in KEY_PARAMETERS and constant(value) != "" and not is_none(value):
                 yield _Site(value, meaning.body_argument(call))
     for keyword in call.keywords:
         if keyword.arg is not None and (
@@ -114,10 +114,6 @@ def _names_key(node: ast.expr | None) -> bool:
 def _sets_key(node: ast.Assign) -> bool:
     target = node.targets[0]
     return isinstance(target, ast.Subscript) and _names_key(target.slice)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_parameter(meaning: Meaning, node: ast.expr) -> bool:
