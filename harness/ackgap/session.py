@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -102,6 +103,8 @@ class Session:
         self._expectations: dict[str, Expectation] = {}
         self._schedules: dict[str, Schedule] = {}
         self._finished = 0
+        self._stale = False
+        self._write_again_at = 0.0
         self._info = RunInfo(scenario=scenario.name)
         self._writer: RunWriter | None = None
         self._held: list[CellResult] = []
@@ -258,7 +261,8 @@ class Session:
     def probed(self, variant: Variant, expectation: Expectation) -> None:
         """Keep the yardstick of a variant."""
         self._expectations[str(variant)] = expectation
-        self._write_info()
+        self._stale = True
+        self._write_info_in_turn()
         self._display.probed(variant, expectation)
 
     def planned(self, cells: int) -> None:
@@ -284,6 +288,7 @@ class Session:
         elif not self._is_written(result):
             self._writer.append(result)
         self._finished += 1
+        self._write_info_in_turn()
         self._display.finished(replace(result, history=()))
 
     def _is_written(self, result: CellResult) -> bool:
@@ -292,7 +297,14 @@ class Session:
 
     # -------------------------------------------------------------- run.json
 
+    def _write_info_in_turn(self) -> None:
+        """Write it if it is stale and not more time would go into that than a tenth: it grows with every variant."""
+        if self._stale and time.monotonic() >= self._write_again_at:
+            self._write_info()
+
     def _write_info(self) -> None:
+        began = time.monotonic()
+        self._stale = False
         killed = [schedule for schedule in self._schedules.values() if schedule.faults]
         cells = len(killed) * len(self._expectations)
         ran = self._finished - len(self._expectations)
@@ -303,6 +315,7 @@ class Session:
         ).with_rows(self._schedules.values())
         if self._writer is not None:
             self._writer.write_run(self._info)
+        self._write_again_at = time.monotonic() + 10 * (time.monotonic() - began)
 
     def _not_applicable(self, missing: int) -> int:
         """Return how many cells of the full rectangle there cannot be, of so many that are missing."""

@@ -31,7 +31,8 @@ def cell(*findings: Finding, equal_to: str = "") -> CellResult:
 
 
 def known(result: CellResult) -> CellResult | None:
-    earlier = Earlier({result.cell: result}, {}, lambda one: replace(one, history=({"kind": "note"},)))
+    yardsticks = {str(Variant()): Expectation()}
+    earlier = Earlier({result.cell: result}, yardsticks, lambda one: replace(one, history=({"kind": "note"},)))
     return earlier.result(Variant(), SCHEDULE)
 
 
@@ -46,6 +47,12 @@ def test_a_result_comes_back_with_its_history_and_without_what_comparing_it_had_
 @pytest.mark.parametrize("result", [cell(UNSURE), cell(LOST, equal_to="a#1:committed@default")])
 def test_what_proves_nothing_and_what_did_not_run_is_not_known(result):
     assert known(result) is None
+
+
+def test_a_result_without_the_yardstick_of_its_variant_is_not_known():
+    """A killed harness may have come to results and not to the yardstick, which a new one could not be held against."""
+    result = cell(LOST)
+    assert Earlier({result.cell: result}, {}, lambda one: one).result(Variant(), SCHEDULE) is None
 
 
 def test_another_cell_is_not_known():

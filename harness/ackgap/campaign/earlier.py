@@ -49,7 +49,13 @@ class Earlier:
             )
 
     def result(self, variant: Variant, schedule: Schedule) -> CellResult | None:
-        """Return the result of a cell; None where it did not run, or where it proves nothing and may do so now."""
+        """Return the result of a cell; None where it did not run, or where it proves nothing and may do so now.
+
+        It proves nothing either where the yardstick of its variant is not known: that is written a little later than
+        results, and a killed harness may not have come to it.
+        """
+        if str(variant) not in self._expectations:
+            return None
         result = self._results.get(cell_id(schedule, variant))
         if result is None or result.equal_to or result.verdict.kind is VerdictKind.INCONCLUSIVE:
             return None
