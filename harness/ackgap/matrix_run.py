@@ -27,6 +27,7 @@ from ackgap.scenario.discover import find_scenario
 from ackgap.scenario.flags import scenario_from_flags
 from ackgap.session import Session
 from ackgap.source import Source
+from ackgap.support import cores
 
 __all__ = ["MatrixRun", "run_matrix", "share_of_cores"]
 
@@ -162,7 +163,7 @@ def run_matrix(
         prune=prune,
     )
     begin = partial(Session, source, loaded, selection, directory=directory, display=display or Silent(), tell=tell)
-    at_once = jobs or share_of_cores(os.environ, os.cpu_count() or 1)
+    at_once = jobs or share_of_cores(os.environ, cores())
     session = begin(jobs=at_once, network=network, warm=warm, copies=copies, command="pytest")
     return _carried_through(session, check)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from ackgap.errors import EnvironmentLacks
 
-__all__ = ["VERSIONS_QUESTION", "check_platform"]
+__all__ = ["VERSIONS_QUESTION", "check_platform", "cores"]
 
 VERSIONS_QUESTION = """
 import importlib.metadata as m, json, platform, sys
@@ -30,3 +31,10 @@ def check_platform(system: str = sys.platform) -> None:
             f"ackgap needs Linux or macOS: {system} has no SIGKILL, no process sessions and no Unix sockets",
             next_step="run it in a Linux container or virtual machine, such as WSL 2",
         )
+
+
+def cores() -> int:
+    """Return how many cores this process may use: fewer than there are where it is bound to some."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

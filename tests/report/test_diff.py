@@ -29,7 +29,6 @@ from ackgap.report.diff.document import comparison_document
 from ackgap.report.diff.gate import Gate
 from ackgap.report.diff.markdown import comparison_markdown
 from ackgap.report.diff.shown import print_comparison
-from ackgap.report.failing import failing_kinds
 from ackgap.report.info import AxisInfo, RunInfo
 from ackgap.report.store import Run, read_run
 
@@ -76,7 +75,7 @@ def changes(comparison: Comparison) -> dict[str, Change]:
 
 
 def status(comparison: Comparison, fail_on: str = "red,inconclusive") -> int:
-    return Gate.parse(fail_on, failing_kinds).status(comparison)
+    return Gate.parse(fail_on).status(comparison)
 
 
 def text(comparison: Comparison) -> str:

@@ -138,6 +138,16 @@ def test_without_a_directory_the_newest_run_that_has_such_a_cell_is_traced(
     assert "name the directory" in said(capsys, "trace", "nothing like it", status=2)
 
 
+def test_a_trace_looks_where_the_project_says_that_its_runs_go(
+    builders: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = builders.results()[:1]
+    builders.write(tmp_path / "elsewhere" / "ticket", cells=cells)
+    (tmp_path / "pyproject.toml").write_text('[tool.ackgap]\nout = "elsewhere"\n')
+    monkeypatch.chdir(tmp_path)
+    assert "From elsewhere/ticket:" in said(capsys, "trace", cells[0].cell)
+
+
 def test_a_run_that_goes_on_is_shown_as_far_as_it_is(
     builders: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,6 @@ Results are handed on as they come, so that a run that is interrupted, or ends i
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -39,6 +38,7 @@ from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import UNDISTURBED, Schedule
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.scenario import AxisValue, Scenario
+from ackgap.support import cores
 
 __all__ = ["Campaign"]
 
@@ -92,7 +92,7 @@ class Campaign:
         self._earlier: Earlier | None = None
         self._listener = listener
         shared = bool(scenario.worker.external_state or scenario.worker.reset)
-        self._jobs = 1 if shared else max(1, jobs or os.cpu_count() or 1)
+        self._jobs = 1 if shared else max(1, jobs or cores())
         self._profiles = checked_profiles(scenario)
         self._isolated = wants_isolation(scenario, network)
         self._columns = [_Column(variant) for variant in selection.variants_of(scenario)]

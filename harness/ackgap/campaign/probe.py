@@ -25,14 +25,6 @@ _UPSTREAM_NOTES = {
 __all__ = ["check_probe", "check_state", "expectation_of", "yardstick"]
 
 
-def protection_of(scenario: Scenario, variant: Variant, target: str) -> str | None:
-    """Return the protection that a variant gives a target; None is the profile's default."""
-    chosen = next(spec.protection for spec in scenario.targets if spec.name == target)
-    for value in scenario.values_of(variant):
-        chosen = value.protections.get(target, chosen)
-    return chosen
-
-
 def yardstick(order: Order, first: History, second: History, *, isolated: bool) -> Expectation:
     """Return what the cells of a variant are measured by, once its two probes have been looked at.
 

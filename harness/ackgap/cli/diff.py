@@ -16,7 +16,6 @@ from ackgap.report.diff.document import comparison_document
 from ackgap.report.diff.gate import MORE, Gate
 from ackgap.report.diff.markdown import comparison_markdown
 from ackgap.report.diff.shown import print_comparison
-from ackgap.report.failing import failing_kinds
 from ackgap.report.store import Run, read_run
 
 __all__ = ["diff"]
@@ -39,7 +38,7 @@ def _gate(text: str) -> Gate:
         UsageInvalid: A word is none that is known.
     """
     try:
-        return Gate.parse(text, failing_kinds)
+        return Gate.parse(text)
     except UsageInvalid as error:
         raise UsageInvalid(
             error.what, where=error.where, next_step=f"{error.next_step}, or {', '.join(MORE)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from ackgap.selfcheck.operators.catalogue import OPERATORS
 from ackgap.selfcheck.operators.operator import Operator
 from ackgap.selfcheck.subjects import SUBJECTS, Subject
 from ackgap.selfcheck.summary import Summary, again
+from ackgap.support import cores
 
 __all__ = ["selfcheck"]
 
@@ -48,7 +48,7 @@ def selfcheck(options: argparse.Namespace) -> int:
             directory=directory,
             operators=operators,
             everything=options.all,
-            jobs=options.jobs or os.cpu_count() or 1,
+            jobs=options.jobs or cores(),
             network=options.network,
         )
         results: list[SubjectResult] = []

@@ -6,9 +6,11 @@ import argparse
 import json
 from pathlib import Path
 
+from ackgap.cli.project import reports_of
 from ackgap.errors import ResultsInvalid, UsageInvalid
 from ackgap.model.event_codec import event_to_json
 from ackgap.model.matrix import CellResult
+from ackgap.project import nearest_project
 from ackgap.report.choosing import cells_like, one_cell
 from ackgap.report.hanging import Hanging
 from ackgap.report.plain import plain
@@ -17,9 +19,6 @@ from ackgap.report.terminal import make_console
 from ackgap.report.timeline import render_timeline, steps_of
 
 __all__ = ["trace"]
-
-_RESULTS = Path("reports")
-"""Where runs write to unless they are told otherwise."""
 
 
 def trace(options: argparse.Namespace) -> int:
@@ -56,12 +55,13 @@ def _print_json(run: Run, result: CellResult) -> None:
 
 
 def _newest_with(cell: str) -> Run:
-    """Return the newest run below `reports` that has such a cell.
+    """Return the newest run that has such a cell, below where the project's runs write.
 
     Raises:
         UsageInvalid: There is none.
     """
-    found = [path for path in _RESULTS.glob(f"*/{RUN_FILE}") if path.is_file()]
+    results = reports_of(nearest_project(Path.cwd()))
+    found = [path for path in results.glob(f"*/{RUN_FILE}") if path.is_file()]
     found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in found:
         try:
@@ -73,6 +73,6 @@ def _newest_with(cell: str) -> Run:
     looked = ", ".join(str(path.parent) for path in found) or "none"
     raise UsageInvalid(
         f"no run has a cell like '{plain(cell)}'",
-        where=f"{_RESULTS}, of which these hold a run: {looked}",
+        where=f"{results}, of which these hold a run: {looked}",
         next_step="name the directory of the run as well: ackgap trace DIR CELL",
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ackgap.judge.case import Case
 from ackgap.model.boundary import Phase, landed_by_point
 from ackgap.model.verdict import Finding
+from ackgap.scenario.words import a_few
 
 __all__ = ["raced"]
 
@@ -37,8 +38,8 @@ def raced(case: Case) -> Iterator[Finding]:
     landed = {str(event.boundary) for event in passed if event.phase is Phase.COMMITTED} & every
     missing, early = sorted(usual[point] - landed), sorted(landed - usual[point])
     if missing or early:
-        parts = [f"{_listed(missing)} had not landed yet"] if missing else []
-        parts += [f"{_listed(early)} had landed already"] if early else []
+        parts = [f"{a_few(missing, _NAMED)} had not landed yet"] if missing else []
+        parts += [f"{a_few(early, _NAMED)} had landed already"] if early else []
         yield Finding(
             kind=None,
             code="raced",
@@ -52,8 +53,3 @@ def raced(case: Case) -> Iterator[Finding]:
 def _strikes_settled(case: Case) -> bool:
     (planned,) = case.schedule.faults_in(1)
     return planned.kind.strikes_worker and not planned.manner.unsettled
-
-
-def _listed(writes: list[str]) -> str:
-    named = ", ".join(writes[:_NAMED])
-    return named if len(writes) <= _NAMED else f"{named} and {len(writes) - _NAMED} more"

@@ -159,9 +159,11 @@ class Verdict:
         return cls(kind=min(kinds, key=SEVERITY.index, default=VerdictKind.OK), findings=kept)
 
     @property
+    def worst(self) -> Finding | None:
+        """The first finding that the verdict is due to; None where it is ok and no oracle said so."""
+        return next((finding for finding in self.findings if finding.kind is self.kind), None)
+
+    @property
     def headline(self) -> str:
         """The summary of the worst finding."""
-        for finding in self.findings:
-            if finding.kind is self.kind:
-                return finding.summary
-        return MEANINGS[self.kind]
+        return self.worst.summary if self.worst is not None else MEANINGS[self.kind]

@@ -16,6 +16,8 @@ import pytest
 from ackgap.project import ProjectOptions
 from ackgap.pytesting.census import Census, CensusShelf
 from ackgap.pytesting.wanted import CellName, Wanted
+from ackgap.report.failing import FAILING
+from ackgap.support import cores
 
 if TYPE_CHECKING:
     from ackgap.matrix_run import MatrixRun
@@ -55,7 +57,7 @@ class Options:
             warm=option("warm", project.warm, False),
             copies=bool(project.copies),
             out=Path(option("out", project.out, config.rootpath / "reports")).absolute(),
-            fail_on=project.fail_on or "red,inconclusive",
+            fail_on=project.fail_on or FAILING,
             slice_name=option("slice", project.slice_name, None),
             collect=project.collect is not False,
         )
@@ -172,7 +174,7 @@ class State:
         """Return how many cells run at a time."""
         from ackgap.matrix_run import share_of_cores
 
-        return self.options.jobs or share_of_cores(os.environ, os.cpu_count() or 1)
+        return self.options.jobs or share_of_cores(os.environ, cores())
 
     def finish(self) -> None:
         """End whatever runs; make the reports, or leave them to the process that has the terminal."""

@@ -51,7 +51,7 @@ def _told(state: State, name: CellName, result: CellResult) -> Iterator[str]:
     running = state.running(name.wanted)
     kind = result.verdict.kind
     if kind is not VerdictKind.OK:
-        found = next((finding for finding in result.findings if finding.kind is kind), None)
+        found = result.verdict.worst
         why = (running.prefix, kind, result.verdict.headline, found and found.attribution)
         first = state.told.setdefault(why, name.cell)
         yield from failure_lines(result, running.prefix, same_as=first if first != name.cell else "")

@@ -18,6 +18,7 @@ from ackgap.model.matrix import CellResult, cell_id
 from ackgap.model.schedule import Fault, Schedule
 from ackgap.model.verdict import SEVERITY, Colour
 from ackgap.report.store import Run
+from ackgap.scenario.words import a_few
 
 __all__ = ["Certainties", "bounds_facts", "bounds_sentence", "certain_words", "facts_of", "order_words", "rate_text"]
 
@@ -153,8 +154,7 @@ def _place(cell: str) -> str:
 
 
 def _listed(points: Sequence[str]) -> str:
-    named = ", ".join(str(CrashPoint.parse(point)) for point in points[:_NAMED])
-    return named if len(points) <= _NAMED else f"{named} and {len(points) - _NAMED} more"
+    return a_few([str(CrashPoint.parse(point)) for point in points], _NAMED)
 
 
 def rate_text(result: CellResult) -> str:

@@ -28,7 +28,7 @@ def failure_lines(result: CellResult, prefix: str, *, more: int = 0, same_as: st
     yield f"{result.verdict.kind.words}: {plain(result.verdict.headline)}"
     others = f", and at {more} more" if more else ""
     yield f"  {_what(result)} {plain(result.cell)}{others}"
-    found = next((finding for finding in result.findings if finding.kind is result.verdict.kind), None)
+    found = result.verdict.worst
     if found is not None:
         yield from _effects(result, found)
         yield from [f"  why        as at {plain(same_as)}"] if same_as else _attribution(found)

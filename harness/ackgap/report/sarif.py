@@ -6,7 +6,7 @@ import datetime as dt
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from ackgap.model.event import Json
@@ -17,6 +17,7 @@ from ackgap.report.headline import headline
 from ackgap.report.plain import plain, plain_json, replay_command
 from ackgap.report.rules import Rule, rule_of
 from ackgap.report.store import Run
+from ackgap.scenario.words import a_few
 
 __all__ = ["sarif_json"]
 
@@ -151,7 +152,7 @@ def _message(run: Run, problem: Problem) -> Iterator[str]:
     finding = problem.finding
     yield finding.summary.rstrip(".") + "."
     names = [f"{cell.cell}{f' in {rate}' if (rate := rate_text(cell)) else ''}" for cell in problem.cells]
-    yield f"{len(names)} cell{'' if len(names) == 1 else 's'}: {_listed(names)}."
+    yield f"{len(names)} cell{'' if len(names) == 1 else 's'}: {a_few(names, _NAMED)}."
     if finding.attribution is not None:
         for side, said in finding.attribution.sides:
             yield f"{side}: {said}"
@@ -162,11 +163,6 @@ def _prefix(run: Run) -> str:
     """Return the beginning of the command that runs a cell again, without a directory that only one machine has."""
     prefix = run.info.replay_prefix
     return "ackgap replay DIR" if any(word.lstrip("'\"").startswith("/") for word in prefix.split()) else prefix
-
-
-def _listed(names: Sequence[str]) -> str:
-    named = ", ".join(names[:_NAMED])
-    return named if len(names) <= _NAMED else f"{named} and {len(names) - _NAMED} more"
 
 
 def _literal(text: str, *, markdown: bool = False) -> str:

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, Finding, VerdictKind
+from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, Finding
 from ackgap.report.console import make_console
 from ackgap.report.derived import Certainties, bounds_sentence, facts_of, order_words
 from ackgap.report.hanging import Hanging
@@ -22,7 +22,6 @@ from ackgap.report.store import Run
 __all__ = [
     "STYLES",
     "attribution_lines",
-    "glyph_text",
     "make_console",
     "print_run",
     "print_ways_on",
@@ -140,8 +139,3 @@ def _amber_line(group: FindingGroup) -> RenderableType:
     words = f"{plain(group.operation)}  {number} cell{'' if number == 1 else 's'}: {plain(group.finding.summary)}"
     mark = f"{GLYPHS[group.kind]} {group.kind.words}  "
     return Hanging(mark, words, mark_style=STYLES[group.kind.colour])
-
-
-def glyph_text(kind: VerdictKind) -> Text:
-    """Return a verdict as a coloured glyph and its words, for progress displays."""
-    return Text(f"{GLYPHS[kind]} {kind.words}", style=STYLES[kind.colour])

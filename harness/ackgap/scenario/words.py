@@ -13,6 +13,7 @@ from pathlib import Path
 __all__ = [
     "NAME_RULE",
     "PYTHONS",
+    "a_few",
     "did_you_mean",
     "dotted",
     "is_name",
@@ -49,6 +50,12 @@ def did_you_mean(wrong: str, allowed: Iterable[str]) -> str:
     near = difflib.get_close_matches(wrong, words, n=1, cutoff=0.6)
     advice = f"did you mean {near[0]!r}? " if near else ""
     return f"{advice}allowed: {', '.join(words) if words else 'nothing'}"
+
+
+def a_few(names: Sequence[str], most: int) -> str:
+    """Return so many names at most, and how many more there are."""
+    named = ", ".join(names[:most])
+    return named if len(names) <= most else f"{named} and {len(names) - most} more"
 
 
 def is_name(text: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ackgap.scenario.words import a_few
 from ackgap.starting.catalogue import ENGINES
 from ackgap.starting.draft import Remarks, Service, Setting
 from ackgap.starting.facts import Entry, SourceFacts, Value
@@ -68,7 +69,7 @@ def built_on(
     """
     engine, title = engine_of(reached)
     if engine == "none":
-        where = f"; it keeps its state in {_listed(kept.inside)}" if kept.inside else "; no file of state was seen"
+        where = f"; it keeps its state in {a_few(kept.inside, 4)}" if kept.inside else "; no file of state was seen"
         remarks.found.append(("engine", f"none{where}"))
         return Built()
     if engine == "dbos":
@@ -80,7 +81,7 @@ def built_on(
     if engine == "langgraph":
         remarks.found.append(("engine", f"LangGraph, {_savers(reached, kept, remarks)}"))
     else:
-        where = f"; state in {_listed(kept.inside)}" if kept.inside else ""
+        where = f"; state in {a_few(kept.inside, 4)}" if kept.inside else ""
         remarks.found.append(("engine", f"{title}{where}"))
     return Built(engine=engine)
 
@@ -182,7 +183,7 @@ def _savers(reached: Sequence[SourceFacts], kept: Kept, remarks: Remarks) -> str
     name, place = found[0]
     if _SAVERS[name] == "memory":
         remarks.guessed.append(("checkpointer", f"{name} ({place}) forgets all at a death: each life begins anew"))
-    files = f" in {_listed(kept.inside)}" if _SAVERS[name] == "SQLite" and kept.inside else ""
+    files = f" in {a_few(kept.inside, 4)}" if _SAVERS[name] == "SQLite" and kept.inside else ""
     return f"{name}{files} ({place})"
 
 
@@ -198,7 +199,3 @@ def _text_of_call(reached: Sequence[SourceFacts], name: str) -> str:
     """Return the text that is given to a call; the first one that is a constant."""
     calls = [call for facts in reached for call in facts.calls if call.last == name and call.arguments]
     return next((value.text for call in calls if (value := call.arguments[0]).text and not value.variable), "")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -18,7 +18,7 @@ from ackgap.content import scenarios_directory, targets_directory
 from ackgap.errors import AckgapError
 from ackgap.execute.isolation import can_isolate
 from ackgap.starting.checkup import Checkup
-from ackgap.support import check_platform
+from ackgap.support import check_platform, cores
 
 __all__ = ["core_checks", "kernel_checks", "python_checks", "room_checks"]
 
@@ -152,12 +152,11 @@ def _namespace_remedy() -> str:
 
 def room_checks() -> Iterator[Checkup]:
     """Yield what there is of cores and disk."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     yield Checkup(
         group="room",
         name="cores",
         there=True,
-        found=f"{cores}, so many cells at a time (--jobs)",
+        found=f"{cores()}, so many cells at a time (--jobs)",
     )
     directory = tempfile.gettempdir()
     free = shutil.disk_usage(directory).free

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ackgap.model.verdict import VerdictKind
 from ackgap.report.diff.cells import QUIET
 from ackgap.report.diff.comparison import Comparison
+from ackgap.report.failing import failing_kinds
 
 __all__ = ["MORE", "Gate"]
 
@@ -30,15 +30,14 @@ class Gate:
     vanished: bool = False
 
     @classmethod
-    def parse(cls, text: str, kinds_of: Callable[[str], frozenset[VerdictKind]]) -> Gate:
+    def parse(cls, text: str) -> Gate:
         """Read words, parted by commas.
 
-        Args:
-            text: The words.
-            kinds_of: Returns the verdicts that a word names; raises where it names none.
+        Raises:
+            UsageInvalid: A word names no verdict.
         """
         words = [word for word in text.split(",") if word]
-        groups = (kinds_of(word) for word in words if word not in MORE)
+        groups = (failing_kinds(word) for word in words if word not in MORE)
         return cls(
             groups=tuple(group for group in groups if group),
             changed="changed" in words,

@@ -10,6 +10,7 @@ from ackgap.model.verdict import SEVERITY, Colour, Finding, VerdictKind
 from ackgap.report.diff.cells import CellCompared, Change
 from ackgap.report.diff.comparison import Comparison
 from ackgap.report.plain import replay_command
+from ackgap.scenario.words import a_few
 
 __all__ = ["Entry", "Section", "counts_of", "headline_of", "made_of", "sections_of"]
 
@@ -99,19 +100,19 @@ def made_of(comparison: Comparison) -> Iterator[str]:
     axes = [{axis.name for axis in info.axes} for info in (old, new)]
     for names, said in ((axes[1] - axes[0], "New axes"), (axes[0] - axes[1], "Axes that are gone")):
         if names:
-            yield f"{said}: {_listed(sorted(names))}."
+            yield f"{said}: {a_few(sorted(names), _NAMED)}."
     points = comparison.points
     if points.appeared:
-        yield f"New points, undisturbed: {_listed(points.appeared)}."
+        yield f"New points, undisturbed: {a_few(points.appeared, _NAMED)}."
     if points.vanished:
-        yield f"Points that are gone, undisturbed: {_listed(points.vanished)}."
+        yield f"Points that are gone, undisturbed: {a_few(points.vanished, _NAMED)}."
     if points.renumbered:
-        yield f"Points with another number: {_listed([f'{a} is {b} now' for a, b in points.renumbered.items()])}."
+        yield f"Points with another number: {a_few([f'{a} is {b} now' for a, b in points.renumbered.items()], _NAMED)}."
     if points.shifted:
-        named = _listed([f"{a} is probably {b} now" for a, b in points.shifted.items()])
+        named = a_few([f"{a} is probably {b} now" for a, b in points.shifted.items()], _NAMED)
         yield f"Numbers moved on, so cells of one name may stand for another point: {named}."
     if points.reordered:
-        yield f"Passed in another order: {_listed(points.reordered)}."
+        yield f"Passed in another order: {a_few(points.reordered, _NAMED)}."
     for run, name in ((comparison.old, "old"), (comparison.new, "new")):
         if run.info.interrupted:
             yield f"The {name} run ended before its time: {len(run.cells)} of {run.info.planned_cells} cells."
@@ -139,7 +140,7 @@ def _entries(comparison: Comparison, cells: Iterable[CellCompared]) -> Iterator[
         after = _after(cell)
         good = after.verdict.kind.colour is Colour.GREEN
         lines = list(_lines(cell))
-        finding = _worst(after)
+        finding = after.verdict.worst
         if finding is not None and cell.change in {Change.NEWLY_RED, Change.NEWLY_INCONCLUSIVE, Change.NEWLY_AMBER}:
             # Who could have prevented it is said once for all cells of one cause.
             cause = (finding.code, finding.operation, *(text for _, text in _sides(finding)))
@@ -172,10 +173,6 @@ def _sides(finding: Finding) -> list[tuple[str, str]]:
     return [] if finding.attribution is None else list(finding.attribution.sides)
 
 
-def _worst(result: CellResult) -> Finding | None:
-    return next((finding for finding in result.findings if finding.kind is result.verdict.kind), None)
-
-
 def _rows(cells: Iterable[CellCompared], lacking: str) -> Iterator[str]:
     """Yield a line for each row and reason, with the variants."""
     grouped: dict[tuple[str, str, str], list[str]] = {}
@@ -186,17 +183,12 @@ def _rows(cells: Iterable[CellCompared], lacking: str) -> Iterator[str]:
         key = (result.schedule.label, result.verdict.kind.words, cell.absence.words)
         grouped.setdefault(key, []).append(str(result.variant))
     for (row, kind, reason), variants in grouped.items():
-        yield f"{row} ({_listed(variants)}): {kind}; the {lacking} run lacks it: {reason}"
+        yield f"{row} ({a_few(variants, _NAMED)}): {kind}; the {lacking} run lacks it: {reason}"
 
 
 def _after(cell: CellCompared) -> CellResult:
     assert cell.after is not None, "a cell that is gone has no verdict now"
     return cell.after
-
-
-def _listed(names: Sequence[str]) -> str:
-    named = ", ".join(names[:_NAMED])
-    return named if len(names) <= _NAMED else f"{named} and {len(names) - _NAMED} more"
 
 
 def _cells(number: int) -> str:
