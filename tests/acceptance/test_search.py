@@ -186,10 +186,13 @@ def test_a_replay_that_does_not_reproduce_has_an_answer_and_a_status_of_its_own(
     assert run.verdicts[f"{cell}@default"] == "duplicate"
     assert project.ackgap("replay", "out", f"{cell}@default").status == 1
     (project.path.parent / "mended").write_text("")
-    again = project.ackgap("replay", "out", f"{cell}@default")
+    again = project.ackgap("replay", "out", "applied")  # a part of its name that no other has
     assert again.status == 4
     assert "Did not reproduce: it was duplicate" in again.out
     assert "and is now exactly once" in " ".join(again.out.split())
+    unclear = project.ackgap("replay", "out", "default")
+    assert unclear.status == 2
+    assert "2 cells are like 'default'" in unclear.err
 
 
 def pytest_of(project, text):

@@ -49,6 +49,7 @@ def test_a_cell_says_what_happened_twice_where_why_and_who_could_have_prevented_
         "T-0002",
         "Their requests differ in",
         "body.title",
+        "What helps worker: Choose an idempotency key before the model speaks",
         "tickets.create: 2 tickets; undisturbed: 1",
         f"/sample '{TWICE}' each step",
         "ackgap trace",

@@ -14,6 +14,7 @@ from ackgap.model.expectation import Expectation
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import VerdictKind
+from ackgap.report.choosing import cells_like, one_cell
 from ackgap.report.plain import plain
 from ackgap.report.store import Run, read_run
 from ackgap.report.terminal import make_console
@@ -96,11 +97,21 @@ def _conclude(result: CellResult, before: CellResult | None) -> int:
 
 
 def _parse(run: Run, scenario: Scenario, cell: str) -> tuple[Schedule, Variant]:
+    """Return what a cell is, also one that was not run; a part of the name is enough for one that was.
+
+    Raises:
+        UsageInvalid: It names no cell, or several.
+    """
+    found = cells_like(run, cell)
+    if len(found) == 1:
+        return found[0].schedule, found[0].variant
     schedule_text, _, variant_text = cell.rpartition("@")
     try:
         schedule, variant = Schedule.parse(schedule_text), Variant.parse(variant_text)
         scenario.values_of(variant)
     except (ValueError, KeyError) as error:
+        if found:
+            one_cell(run, cell)  # says which
         names = [result.cell for result in run.cells][:3]
         raise UsageInvalid(
             f"{cell!r} names no cell: {error}",

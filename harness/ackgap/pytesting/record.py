@@ -23,6 +23,7 @@ from ackgap.model.history import History
 from ackgap.model.matrix import CellResult, Variant
 from ackgap.report.commands import replay_prefix
 from ackgap.report.info import AxisInfo, RunInfo
+from ackgap.report.origin import Origin
 from ackgap.report.store import RUN_FILE, Run, RunWriter, read_run
 from ackgap.report.write import HTML_FILE, write_reports_of
 from ackgap.requirements import versions
@@ -119,6 +120,7 @@ class Record:
             # Of the scenario as a whole: which part a test is about changes nothing of what a cell is.
             fingerprint=fingerprint(scenario, Selection(), told, results=self.directory),
             known_gaps=scenario.known_gaps,
+            origin=Origin.of(scenario),
             started_at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             command="pytest",
             axes=tuple(AxisInfo.of(axis) for axis in scenario.axes),

@@ -17,6 +17,7 @@ from ackgap.model.schedule import Fault
 from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, Finding
 from ackgap.report.derived import Certainties, facts_of, order_words
 from ackgap.report.differences import differences, excerpts
+from ackgap.report.guidance import NOBODY, remedies
 from ackgap.report.hanging import Hanging
 from ackgap.report.overview import noun_of
 from ackgap.report.plain import plain, replay_command, shortened, trace_command
@@ -63,6 +64,8 @@ def render_account(run: Run, result: CellResult) -> RenderableType:
     told = [finding for finding in result.findings if finding.kind is not None]
     for finding in sorted(told, key=lambda finding: finding.kind is not kind):
         lines += [Text(""), *_finding(finding, history)]
+    if result.verdict.worst is not None:
+        lines += [Text(""), Text("What helps", style=_QUIET), *_helps(result.verdict.worst)]
     facts = [*order_words(result), *facts_of(result, Certainties.of_run(run))]
     remarks = [finding.summary for finding in result.findings if finding.kind is None and finding.code != "rate"]
     if facts or remarks:
@@ -125,6 +128,13 @@ def _finding(finding: Finding, history: History) -> Iterator[RenderableType]:
         yield Hanging("   ", f"Could have been prevented by: {who}.")
     effects = [effect for effect in history.effects if effect.seq in finding.evidence]
     yield from _effects(effects, history)
+
+
+def _helps(finding: Finding) -> Iterator[RenderableType]:
+    """Yield what to do about a finding, by who could have prevented it."""
+    assert finding.kind is not None
+    for side, text in remedies(finding.kind, finding.attribution):
+        yield Hanging("   " if side == NOBODY else f"   {side}: ", text)
 
 
 def _effects(effects: Sequence[EffectApplied], history: History) -> Iterator[RenderableType]:
