@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
+from ackgap.model.gap import KnownGap
+from ackgap.model.verdict import VerdictKind
 from ackgap.report.write import write_reports
 
 pytestmark = pytest.mark.slow
@@ -73,6 +75,26 @@ def test_a_second_crash_is_opened_by_its_address_and_told_in_words(page: Any, de
     sheet.locator("summary", has_text="Shown by 4 cells").click()
     sheet.locator(".cells button").last.click()
     shows(sheet.locator(".where"), re.compile(r"^tickets\.create#1:applied@"))
+
+
+def test_a_known_gap_is_marked_in_the_matrix_and_told_with_its_owner(
+    page: Any, builders: ModuleType, tmp_path: Path
+) -> None:
+    gap = KnownGap(
+        verdict=VerdictKind.DUPLICATE, reason="no keys yet", owner="payments", points=("tickets.create#1:applied",)
+    )
+    directory = builders.write(tmp_path / "gaps", known_gaps=(gap,))
+    write_reports(directory)
+    go(page, directory)
+    marked = page.locator("button.cell.declared")
+    kinds = {marked.nth(number).get_attribute("class").split()[1] for number in range(marked.count())}
+    assert kinds == {"duplicate", "ok"}, "also a gap that is closed"
+    assert "known gap" in page.locator("#hint").inner_text()
+    assert "payments: no keys yet" in page.locator("#about").inner_text()
+    page.locator("button.cell.declared.duplicate").first.click()
+    page.wait_for_selector("svg.lives")
+    facts = page.locator("#sheet .fact")
+    assert "A known gap (duplicate). payments: no keys yet" in facts.first.inner_text()
 
 
 def test_a_race_shows_its_rate_in_the_matrix_and_the_interval_in_the_sheet(page: Any, deeper: Path) -> None:

@@ -22,6 +22,7 @@ from ackgap.model.matrix import CellResult, Variant
 from ackgap.model.verdict import GLYPHS, MEANINGS, Colour, VerdictKind
 from ackgap.report.costs import RepeatedWork, repeated_work
 from ackgap.report.derived import Certainties, bounds_facts, certain_words, rate_text
+from ackgap.report.gaps import DeclaredCell, declared_cells, gap_lines
 from ackgap.report.guidance import guidance
 from ackgap.report.headline import expected_sentence, headline, scope_sentence
 from ackgap.report.info import AxisInfo, AxisValueInfo, RowInfo
@@ -141,13 +142,14 @@ def _overview(run: Run) -> dict[str, Json]:
     expectations, expectation_of = _shared(_expectation(run, variant) for variant in real)
     gaps, gap_of = _shared(sorted(rows[label] for label in variant_gap(info, v) if label in rows) for v in real)
     order = {result.cell: number for number, result in enumerate(run.cells)}
+    declared = {each.cell.cell: each for each in declared_cells(run)}
     return {
         "title": info.title or info.scenario,
         "about": info.about,
         "command": info.command,
         "started": info.started_at,
         "versions": encode(info.versions),
-        "notes": list(info.notes),
+        "notes": [*info.notes, *gap_lines(run)],
         "notApplicable": info.not_applicable,
         "axes": [encode(axis) | {"title": axis.title or axis.name} for axis in axes],
         # Texts of the faults that the last axis tells apart; none where there is no such axis.
@@ -162,7 +164,7 @@ def _overview(run: Run) -> dict[str, Json]:
         "cells": cells,
         "headlines": list(headlines),
         "touched": {str(n): names for n, result in enumerate(run.cells) if (names := _touched(result))},
-        "special": {str(number): said for number, result in enumerate(run.cells) if (said := _special(result))},
+        "special": {str(number): said for number, result in enumerate(run.cells) if (said := _special(result, declared))},
         "bounds": _bounds(run),
         "expectations": expectations,
         "expectationOf": expectation_of,
@@ -212,14 +214,16 @@ def _row(row: RowInfo, overview: Overview, rows: dict[str, int]) -> Json:
     }
 
 
-def _special(result: CellResult) -> Json:
+def _special(result: CellResult, declared: Mapping[str, DeclaredCell]) -> Json:
     """Return what an overview shows of a cell besides its verdict; empty for most."""
+    gap = declared.get(result.cell)
     said = {
         "schedule": "" if RowInfo.of(result.schedule).plain else result.schedule.label,
         "rate": rate_text(result),
         "equal": result.equal_to,
         "copied": result.copied,
         "order": is_order_dependent(result),
+        "gap": gap and gap.words,
     }
     return {name: value for name, value in said.items() if value}
 

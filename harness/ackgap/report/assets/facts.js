@@ -7,6 +7,7 @@ function cellLink(name, text) {
 
 function factParts(number, detail) {
   const special = specialOf(number), parts = [];
+  if (special.gap) parts.push(el("p", { class: "fact" }, `${special.gap[0].toUpperCase()}${special.gap.slice(1)}`));
   if (special.copied) parts.push(el("p", { class: "fact" }, "Not killed: the recovery began with a copy that was made while the worker stood parked at the point. Its replay is a real kill."));
   if (special.equal) parts.push(el("p", { class: "fact" }, "Not run: its crash state is the same as that of ", cellLink(special.equal), ", and so is its verdict."));
   if (detail.rate) {

@@ -162,7 +162,7 @@ function cell(line, number, column, place, atEdge) {
   const verdict = D.verdicts[found.kind];
   const names = column.values.map((value, level) => D.axes[column.axes[level]].values[value].name).join(", ");
   const special = specialOf(found.members[0]), notes = line.head ? [] : specialWords(found.members);
-  const look = [found.mixed && "mixed", !line.head && found.members.every((member) => specialOf(member).equal) && "equal", special.order && "order", special.rate && !line.head && "raced", found.off && "off"];
+  const look = [found.mixed && "mixed", !line.head && found.members.every((member) => specialOf(member).equal) && "equal", special.order && "order", special.gap && !line.head && "declared", special.rate && !line.head && "raced", found.off && "off"];
   box.append(el("button", {
     type: "button", class: `cell ${verdict.id} ${look.filter(Boolean).join(" ")}`.trim(), tabindex: "-1", "data-at": `${number}.${place}`,
     "data-number": found.members[0],
@@ -173,8 +173,8 @@ function cell(line, number, column, place, atEdge) {
 }
 
 function specialWords(members) {
-  const { rate, equal, order } = specialOf(members[0]);
-  return [rate && `raced: ${rate} runs`, equal && `same state as ${equal}, not run`, order && "the order of two writes decides"].filter(Boolean);
+  const { rate, equal, order, gap } = specialOf(members[0]);
+  return [rate && `raced: ${rate} runs`, equal && `same state as ${equal}, not run`, order && "the order of two writes decides", gap].filter(Boolean);
 }
 
 /** Line and column in which a cell stands. */
@@ -201,6 +201,7 @@ function drawHint(columns) {
   if (steps.size) parts.push("Rows that hang below a point are crashes there with something more: a second crash in the recovery, a race, another order of writes. ");
   const seen = Object.values(D.special);
   if (seen.some((special) => special.equal)) parts.push("A dashed cell was not run: another one has the same state. ");
+  if (seen.some((special) => special.gap)) parts.push("A cell with a bar below is a known gap, as the scenario declares it. ");
   if (seen.some((special) => special.order)) parts.push("An arrow says that the order of two durable writes decides. ");
   hint.replaceChildren(...parts, "Arrow keys move, Enter opens, Esc closes, ? tells more.");
 }
