@@ -1,7 +1,8 @@
 """Gatekeeper: everyone who comes to a boundary stands before it, is written down, and is let go, held or struck.
 
-Two doors lead here, and behind them the rule is one. Targets bring requests that they have received or applied
-(*wire*); the python injector brings threads and coroutines about to send, commit, or just back from either (*python*).
+Three doors lead here, and behind them the rule is one. Targets bring requests that they have received or applied
+(*wire*); the python injector brings threads and coroutines about to send, commit, or just back from either (*python*);
+a proxy in front of a store brings what is about to become durable there, or has (*store*).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 
 from ackgap.execute.channel import Announcement, Connection
 from ackgap.execute.copies import Copier
+from ackgap.execute.disturbance import Disturbances
+from ackgap.execute.file_gate import FileGate
 from ackgap.execute.hold import HoldObservation
 from ackgap.execute.life import Life
 from ackgap.execute.peers import PeerUnknown, holder_of
@@ -45,11 +48,13 @@ class Gatekeeper:
         store: The durable store of the cell.
         targets: Services by the host and port under which the worker reaches them.
         strike: Injects a life's fault; called once a life stands at the fault's point.
-        strike_call: Takes note of a fault that a target does to a call; the life goes on.
+        strike_call: Takes note of a fault that is not done to the worker itself; the life goes on.
+        disturbances: What is wrong with the network.
         hold: What to hold to prove a mode, in a run that is made for that.
 
     Attributes:
         told: What has been written down and is not to be again.
+        files: Where changes of files come to.
         copier: Copies everything at each point, in a run that is made for that.
         turns: Who may pass next, while several lives begin at once.
         guests: Names the processes that may call targets although they are no life's; their calls are of life 0.
@@ -63,6 +68,7 @@ class Gatekeeper:
         targets: dict[str, TargetService],
         strike: Strike,
         strike_call: StrikeCall,
+        disturbances: Disturbances | None = None,
         hold: HoldObservation | None = None,
     ) -> None:
         self._recorder = recorder
@@ -70,8 +76,10 @@ class Gatekeeper:
         self._targets = targets
         self._strike = strike
         self._strike_call = strike_call
+        self._disturbances = disturbances or Disturbances((), None, recorder, ())
         self._hold = hold
         self._lives: dict[int, Life] = {}
+        self.files = FileGate(self._committing, self._committed)
         self.told: set[str] = set()
         self.copier: Copier | None = None
         self.turns: Turns | None = None
@@ -91,18 +99,24 @@ class Gatekeeper:
 
     # ------------------------------------------------------------------ wire
 
-    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:
+    def incarnation_of(self, peer_port: int, local_port: int, peer_host: str = "127.0.0.1") -> int | None:
         """Return which life holds the other end of a connection; see `ackgap.target.ports.Gate`."""
-        living = [life for life in self._lives.values() if not life.dead]
+        if at_address := [life for life in list(self._lives.values()) if peer_host == life.process.address]:
+            return at_address[-1].incarnation
+        living = [life for life in list(self._lives.values()) if not life.dead]  # a store asks from its own thread
         for life in living:
             try:
-                if holder_of(peer_port, local_port, life.process.pids()) is not None:
+                if (pid := holder_of(peer_port, local_port, life.process.pids())) is not None:
+                    life.sees_caller(pid)
                     return life.incarnation
             except PeerUnknown:
                 return living[0].incarnation if len(living) == 1 else 0
         with contextlib.suppress(PeerUnknown):
             if holder_of(peer_port, local_port, self.guests()) is not None:
                 return 0
+        if self._disturbances.carry(peer_port, local_port):
+            # Its connections end with a life, and a stopped one makes none: it is of the one that runs.
+            return next((life.incarnation for life in reversed(living) if not life.paused.is_set()), None)
         return None
 
     def occurrence_of(self, incarnation: int, operation: str, method: str, path: str, peer_port: int = 0) -> int:
@@ -110,7 +124,8 @@ class Gatekeeper:
         life = self._lives.get(incarnation)
         if life is None:
             return 1
-        return life.arrive(operation, (operation.partition(".")[0], method, path), peer_port)
+        known = 0 if self._disturbances.are_before(operation.partition(".")[0]) else peer_port
+        return life.arrive(operation, (operation.partition(".")[0], method, path), known)
 
     async def reached(
         self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int
@@ -139,13 +154,17 @@ class Gatekeeper:
     def greeted(self, connection: Connection, hello: Announcement) -> None:
         """A process of a life has shown its token."""
         life = self._lives[connection.incarnation]
-        life.injector_pids.add(connection.pid)
+        connection.injector = Injector(str(hello.get("injector", Injector.PYTHON)))
+        if connection.injector is Injector.PRELOAD and connection.pid in life.injectors:
+            return  # each thread has a connection of its own
+        life.injectors[connection.pid] = connection.injector
         self._recorder.record(
             InjectorReady,
             incarnation=life.incarnation,
             pid=connection.pid,
             python=str(hello.get("python", "")),
             clock_moved=bool(hello.get("clock_moved", False)),
+            injector=connection.injector,
         )
 
     async def announced(self, connection: Connection, message: Announcement) -> None:
@@ -156,8 +175,8 @@ class Gatekeeper:
         kind = message.get("type")
         if kind == "reach":
             with contextlib.suppress(Severed):
-                await self._announced_reach(life, connection, message)
-                connection.let_go(int(message["id"]))
+                then = await self._announced_reach(life, connection, message)
+                connection.let_go(int(message["id"]), then=then)
         elif kind == "egress":
             self._once(
                 f"egress {message['host']}", EgressAttempted, life, host=message["host"], allowed=message["allowed"]
@@ -166,18 +185,24 @@ class Gatekeeper:
             self._once(f"outside {message['path']}", WroteOutside, life, path=message["path"])
         elif kind == "failed":
             life.turnstile.land((connection.pid, int(message["op"])))
+        elif kind == "pending":
+            life.turnstile.told(connection.pid, message.get("pending", ()))
         elif kind == "modules":
             self.modules = max(self.modules, tuple(str(message["names"]).split()), key=len)
         elif kind == "trouble":
             self._once(f"trouble {message['text']}", Note, life, code="injector_trouble", text=str(message["text"]))
 
-    async def _announced_reach(self, life: Life, connection: Connection, message: Announcement) -> None:
+    async def _announced_reach(self, life: Life, connection: Connection, message: Announcement) -> bool:
+        """Have whoever announces himself stand; return whether he is to say when he has done what he is about to do."""
         life.turnstile.told(connection.pid, message.get("pending", ()))
+        if message["kind"] == "file":
+            return await self.files.heard(life, connection, message)
         phase = Phase(message["phase"])
         if message["kind"] == "call":
             await self._call(life, connection, message, phase)
         else:
             await self._checkpoint(life, connection, message, phase)
+        return False
 
     async def _call(self, life: Life, connection: Connection, message: Announcement, phase: Phase) -> None:
         call = (connection.pid, int(message["call"]))
@@ -192,7 +217,8 @@ class Gatekeeper:
                 await self._thawed(life, CrashPoint(name=service.name, occurrence=1, phase=phase))
                 await life.turnstile.wait_for_quiet()
                 line = (service.name, str(message["method"]).upper(), plain_path(str(message["path"])))
-                life.announce_unnamed(line, call, int(message.get("local_port") or 0))
+                port = 0 if self._disturbances.are_before(service.name) else int(message.get("local_port") or 0)
+                life.announce_unnamed(line, call, port)
                 return
             occurrence = life.announce_call(*call, operation)
             point = CrashPoint(name=operation, occurrence=occurrence, phase=phase)
@@ -214,25 +240,68 @@ class Gatekeeper:
             await self._in_turn(life)
             await self._thawed(life, point)
         attempt = life.attempts.get((point.name, point.occurrence)) if phase is Phase.RETURNED else None
-        self._write_down(life, point, Injector.PYTHON, attempt=attempt, message=message, overlapped=overlapped)
+        self._write_down(life, point, connection.injector, attempt=attempt, message=message, overlapped=overlapped)
         await self._stand(life, point)
 
     async def _checkpoint(self, life: Life, connection: Connection, message: Announcement, phase: Phase) -> None:
         write = (connection.pid, int(message["op"]))
         if phase is Phase.COMMITTED:
+            await self._committed(life, write, Injector.PYTHON, message)
+        else:
+            await self._committing(life, write, str(message["name"]), Injector.PYTHON, message)
+
+    # ----------------------------------------------------------------- store
+
+    def is_over(self, incarnation: int) -> bool:
+        """Whether a life is over."""
+        life = self._lives.get(incarnation)
+        return life is None or life.dead
+
+    async def store_committing(self, incarnation: int, write: Write, name: str) -> None:
+        """A store is about to be asked to make something durable.
+
+        Raises:
+            Severed: The life is over.
+        """
+        await self._committing(self._living(incarnation), write, name, Injector.STORE)
+
+    async def store_committed(self, incarnation: int, write: Write) -> None:
+        """A store has said that it is durable.
+
+        Raises:
+            Severed: The life is over.
+        """
+        await self._committed(self._living(incarnation), write, Injector.STORE)
+
+    def store_failed(self, incarnation: int, write: Write) -> None:
+        """It will not be durable, or nobody will know."""
+        if (life := self._lives.get(incarnation)) is not None:
             life.turnstile.land(write)
-            if write not in life.write_points:
-                return
-            name, occurrence = life.write_points[write]
-            point = CrashPoint(name=name, occurrence=occurrence, phase=phase)
-            self._arrived(point)
-            await self._in_turn(life)
-            await self._thawed(life, point, lands=True)
-            self._write_down(life, point, Injector.PYTHON, message=message)
-            await self._stand(life, point)
-            life.passed(str(point.boundary))
+
+    def _living(self, incarnation: int) -> Life:
+        if self.is_over(incarnation):
+            raise Severed
+        return self._lives[incarnation]
+
+    # -------------------------------------------------------- durable writes
+
+    async def _committed(self, life: Life, write: Write, source: Injector, message: Announcement | None = None) -> None:
+        life.turnstile.land(write)
+        if write not in life.write_points:
             return
-        arriving = f"{message['name']}#1:{phase}"
+        name, occurrence = life.write_points[write]
+        point = CrashPoint(name=name, occurrence=occurrence, phase=Phase.COMMITTED)
+        self._arrived(point)
+        await self._in_turn(life)
+        await self._thawed(life, point, lands=True)
+        self._write_down(life, point, source, message=message)
+        await self._stand(life, point)
+        life.passed(str(point.boundary))
+
+    async def _committing(
+        self, life: Life, write: Write, name: str, source: Injector, message: Announcement | None = None
+    ) -> None:
+        arriving = f"{name}#1:{Phase.COMMITTING}"
         if self._hold is not None:
             self._hold.arrived(arriving)
             # Nobody else is to wait for a write that is held: that would take the time which the proof measures.
@@ -242,8 +311,8 @@ class Gatekeeper:
         life.turnstile.arrive(write)
         ahead = life.turnstile.ahead_of(write)
         overlapped = not await life.turnstile.wait_for_quiet(before=write)
-        occurrence = life.announce_write(write, str(message["name"]))
-        point = CrashPoint(name=str(message["name"]), occurrence=occurrence, phase=phase)
+        occurrence = life.announce_write(write, name)
+        point = CrashPoint(name=name, occurrence=occurrence, phase=Phase.COMMITTING)
         await self._let_another_land(life, write, point)
         await self._in_turn(life)
         await self._thawed(life, point, lands_at_call=True)
@@ -252,9 +321,9 @@ class Gatekeeper:
         else:
             life.turnstile.leave(write)
         beside = tuple(
-            sorted(f"{name}#{n}" for name, n in (life.write_points[w] for w in ahead & {*life.write_points}))
+            sorted(f"{other}#{n}" for other, n in (life.write_points[w] for w in ahead & {*life.write_points}))
         )
-        self._write_down(life, point, Injector.PYTHON, message=message, overlapped=overlapped, beside=beside)
+        self._write_down(life, point, source, message=message, overlapped=overlapped, beside=beside)
         await self._stand(life, point, lands_at_call=True, write=write)
 
     async def _let_another_land(self, life: Life, write: Write, point: CrashPoint) -> None:
@@ -313,7 +382,13 @@ class Gatekeeper:
         Returns:
             What the target is to do to the call, where the fault is one of a target's.
         """
+        await self._disturbances.reached(life.incarnation, point)
         fault = life.meets(point)
+        if fault is not None and fault.kind is FaultKind.TOXIC and not life.struck.is_set():
+            life.meet(fault)
+            self._strike_call(life, fault)
+            await self._disturbances.begin(fault)
+            fault = None
         if fault is not None and not life.struck.is_set():
             life.meet(fault)
             if fault.kind.strikes_call:

@@ -16,7 +16,7 @@ async def settle(life: Life, store: DurableStore, limits: Limits, *, but: Write 
     """Let durable writes in flight land, where a hook can tell; watch the store until it is quiet, where none can.
 
     What goes into a service without a hook, such as a queue in Redis, is watched even if all else is proven: another
-    thread may be about to acknowledge a message there.
+    thread may be about to acknowledge a message there. So is a life that may write past the preload library.
 
     Args:
         life: That stands at its fault's point.
@@ -30,7 +30,9 @@ async def settle(life: Life, store: DurableStore, limits: Limits, *, but: Write 
             proven = await life.turnstile.wait_for_quiet(limit_s=limits.settle_s)
         else:
             proven = await life.turnstile.wait_until_landed(limit_s=limits.settle_s, but=but)
-        if not proven or not store.has_unhooked:
+        if not proven or not (store.has_unhooked or life.may_write_unseen):
             return Settling.SETTLED if proven else Settling.UNSETTLED
+    else:
+        await life.turnstile.wait_until_landed(limit_s=limits.settle_s, but=but)  # of what a proxy before a store knows
     quiet = await store.quiet(for_s=limits.quiet_s, limit_s=limits.settle_s, busy=life.patience.busy)
     return Settling.QUIET_OBSERVED if quiet else Settling.UNSETTLED

@@ -22,6 +22,7 @@ from ackgap.execute.checks import run_checks
 from ackgap.execute.client import Client
 from ackgap.execute.completion import Completion
 from ackgap.execute.copies import LIVED, Beginning, Copier, Copies
+from ackgap.execute.disturbance import Disturbances
 from ackgap.execute.engines.known import engine_for
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.hold import HoldObservation
@@ -33,6 +34,7 @@ from ackgap.execute.preparing import begin_targets
 from ackgap.execute.reading import NOTHING_READ, Reading, StateReader, reader_for
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
+from ackgap.execute.store_door import StoreDoor
 from ackgap.execute.striking import Striker
 from ackgap.execute.succession import Succession
 from ackgap.model.event import Event, Note
@@ -80,6 +82,13 @@ class Supervisor:
         self._striker = Striker(self._recorder, self._store, self._limits, surroundings.targets.values())
         spec = order.scenario.engine
         self._engine = None if spec is None else engine_for(spec, fill=self._launch.fill, directory=surroundings.work)
+        household = surroundings.household
+        self._disturbances = Disturbances(
+            order.scenario.toxics,
+            None if household is None else household.network,
+            self._recorder,
+            surroundings.targets.values(),
+        )
         self._gatekeeper = self._make_gatekeeper(copies_to)
         self._channel = Channel(
             surroundings.channel,
@@ -108,6 +117,7 @@ class Supervisor:
             completion=self._completion,
             client=self._client,
             hold=self._hold,
+            disturbances=self._disturbances,
         )
         self._succession = Succession(
             order,
@@ -132,6 +142,9 @@ class Supervisor:
         """
         await self._prepare()
         await self._channel.open()
+        door = StoreDoor(self._gatekeeper)
+        if self._surroundings.household is not None:
+            self._surroundings.household.announce_to(door)
         if self._surroundings.witness is not None:
             self._surroundings.witness.asked = self._gatekeeper.host_asked_for
         try:
@@ -146,6 +159,9 @@ class Supervisor:
                 self._surroundings.household.check()
         finally:
             await self._clear_away()
+            door.close()
+            if self._surroundings.household is not None:
+                self._surroundings.household.announce_to(None)
         return self._recorder.history()
 
     @property
@@ -192,6 +208,7 @@ class Supervisor:
             targets={address: lent.targets[name] for address, name in lent.by_address().items()},
             strike=self._striker.strike,
             strike_call=self._striker.strike_call,
+            disturbances=self._disturbances,
             hold=self._hold,
         )
         if self._copy is not None:
@@ -244,6 +261,7 @@ class Supervisor:
         if self._engine is not None:
             await self._engine.close()
         await self._lifetimes.end_all()
+        await self._disturbances.close()
         await self._channel.close()
 
 

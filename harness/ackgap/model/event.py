@@ -82,6 +82,12 @@ class Injector(StrEnum):
 
     WIRE = "wire"
     PYTHON = "python"
+    PRELOAD = "preload"
+    """The library that is loaded into programs of any language."""
+    TRACE = "trace"
+    """The kernel, which has system calls stand."""
+    STORE = "store"
+    """Whoever stands in front of a store and understands what is said to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +113,14 @@ class IncarnationStarted(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectorReady(_Event):
-    """The python injector came up inside a process of that life."""
+    """An injector came up inside a process of that life, or looks at all of it (`trace`)."""
 
     kind: ClassVar[str] = "injector_ready"
     incarnation: int
     pid: int
     python: str
     clock_moved: bool = False
+    injector: Injector = Injector.PYTHON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +128,8 @@ class BoundaryReached(_Event):
     """A life stood at a phase of a boundary.
 
     Attributes:
-        source: Who saw it: the target (`wire`) or the hook inside the worker (`python`).
+        source: Who saw it: the target (`wire`), the hook inside the worker (`python`), or whoever stands in front of
+            a store (`store`).
         attempt: The attempt it belongs to, where a target has seen one.
         thread: Name of the thread or task that stood there.
         blocks_loop: A synchronous hook was reached on a thread that runs an event loop, so siblings stood too.
@@ -308,6 +316,7 @@ class IncarnationEnded(_Event):
         output_tail: Last lines of what it printed.
         copied: It was not killed in this run: the run begins with a copy of everything that was made while the life
             stood parked at the fault's point, in an undisturbed run (`death: copied-at-park`).
+        out_of_memory: The kernel killed it, or some of it, because there was no memory left.
     """
 
     kind: ClassVar[str] = "incarnation_ended"
@@ -319,6 +328,7 @@ class IncarnationEnded(_Event):
     store_digest: str = ""
     output_tail: str = ""
     copied: bool = False
+    out_of_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

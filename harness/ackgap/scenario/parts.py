@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ackgap.model.gap import KnownGap
 from ackgap.model.verdict import VerdictKind
+from ackgap.scenario.container import ContainerSpec
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.release import ReleaseSpec
 from ackgap.scenario.scenario import TargetSpec, WorkerSpec
@@ -17,23 +18,28 @@ from ackgap.scenario.schema import (
     ReleaseFile,
     ServiceFile,
     TargetFile,
+    ToxicFile,
     WorkerFile,
 )
 from ackgap.scenario.services import ClientSpec, ReadyWhen, ServiceSpec
+from ackgap.scenario.toxics import ToxicSpec
 from ackgap.scenario.words import with_python
 
-__all__ = ["client_of", "environment_of", "gap_of", "release_of", "service_of", "target_of", "worker_of"]
+__all__ = ["client_of", "environment_of", "gap_of", "release_of", "service_of", "target_of", "toxic_of", "worker_of"]
 
 
 def worker_of(written: WorkerFile, folder: Path, *, own_python: bool | None) -> WorkerSpec:
     """Return what `[worker]` says; paths in it are relative to `folder`."""
+    container = _container_of(written, folder)
 
     def command(words: tuple[str, ...] | None) -> tuple[str, ...] | None:
         return None if words is None else with_python(words, own_python=own_python)
 
+    # What `python` means in a container is the image's business.
+    inside = command if container is None else tuple
     return WorkerSpec(
-        command=with_python(written.command, own_python=own_python),
-        resume_command=command(written.resume_command),
+        command=inside(written.command or ()) or (),
+        resume_command=inside(written.resume_command) if written.resume_command else None,
         directory=folder / Path(written.directory).expanduser(),
         env=dict(written.env),
         store=tuple(written.store),
@@ -44,10 +50,25 @@ def worker_of(written: WorkerFile, folder: Path, *, own_python: bool | None) -> 
         allow_hosts=tuple(written.allow_hosts),
         allow_write=tuple(str(Path(path).expanduser()) for path in written.allow_write),
         mask=tuple(written.mask),
-        python_injector=written.python_injector,
+        injector=written.injector if written.python_injector or written.injector != "auto" else "wire",
+        python_injector=written.python_injector and written.injector in ("auto", "python"),
+        sends=written.sends,
         requires=tuple(written.requires),
         requires_hint=written.requires_hint,
         environment=written.environment,
+        container=container,
+    )
+
+
+def _container_of(written: WorkerFile, folder: Path) -> ContainerSpec | None:
+    if written.image is None and written.build is None:
+        return None
+    return ContainerSpec(
+        image=written.image or "",
+        build=None if written.build is None else folder / Path(written.build).expanduser(),
+        hostname=written.hostname or "new",
+        init=bool(written.init),
+        mounts=dict(written.mounts or {}),
     )
 
 
@@ -105,8 +126,8 @@ def target_of(name: str, written: TargetFile, folder: Path) -> TargetSpec:
     )
 
 
-def service_of(name: str, written: ServiceFile, *, own_python: bool) -> ServiceSpec:
-    """Return what `[services.NAME]` says."""
+def service_of(name: str, written: ServiceFile, folder: Path, *, own_python: bool) -> ServiceSpec:
+    """Return what `[services.NAME]` says; paths in it are relative to `folder`."""
 
     def command(words: tuple[str, ...] | None) -> tuple[str, ...] | None:
         return None if words is None else with_python(words, own_python=own_python)
@@ -115,12 +136,21 @@ def service_of(name: str, written: ServiceFile, *, own_python: bool) -> ServiceS
         name=name,
         kind=written.kind,
         url=written.url,
+        wire=written.wire,
+        park=tuple(written.park),
         command=command(written.command),
         env=dict(written.env),
         ready=_ready(written.ready_when, own_python=own_python),
         reset=command(written.reset),
         digest=command(written.digest),
+        compose=None if written.compose is None else folder / Path(written.compose).expanduser(),
     )
+
+
+def toxic_of(name: str, written: ToxicFile) -> ToxicSpec:
+    """Return what `[toxics.NAME]` says."""
+    attributes = written.model_dump(exclude={"link", "type", "stream"}, exclude_none=True)
+    return ToxicSpec(name=name, link=written.link, type=written.type, stream=written.stream, attributes=attributes)
 
 
 def client_of(written: ClientFile, *, own_python: bool | None) -> ClientSpec:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from ackgap.model.manner import Manner
 
@@ -33,6 +33,7 @@ __all__ = [
     "ServiceFile",
     "SliceFile",
     "TargetFile",
+    "ToxicFile",
     "ValueFile",
     "WorkerFile",
     "split_command",
@@ -96,7 +97,7 @@ class _Table(BaseModel):
 class WorkerFile(_Table):
     """`[worker]`."""
 
-    command: Command
+    command: Command | None = None
     resume_command: Command | None = None
     directory: Text = "."
     env: dict[str, str] = Field(default_factory=dict)
@@ -108,10 +109,27 @@ class WorkerFile(_Table):
     allow_hosts: list[Text] = Field(default_factory=list)
     allow_write: list[Text] = Field(default_factory=list)
     mask: list[Text] = Field(default_factory=list)
+    injector: Literal["auto", "python", "preload", "trace", "wire"] = "auto"
     python_injector: bool = True
+    sends: bool = False
     requires: list[Text] = Field(default_factory=list)
     requires_hint: str = ""
     environment: Text | None = None
+    image: Text | None = None
+    build: Text | None = None
+    hostname: Literal["same", "new"] | None = None
+    init: bool | None = None
+    mounts: dict[str, Text] | None = None
+
+    @model_validator(mode="after")
+    def _has_command(self) -> WorkerFile:
+        in_container = self.image is not None or self.build is not None
+        if self.command is None and not in_container:
+            raise ValueError("needs a command; only an image has one of its own")
+        given = [key for key in ("hostname", "init", "mounts") if getattr(self, key) is not None]
+        if given and not in_container:
+            raise ValueError(f"has {given[0]!r}, which only a container has; name its image, or build one")
+        return self
 
 
 class EnvironmentFile(_Table):
@@ -158,13 +176,37 @@ class ReadyFile(_Table):
 class ServiceFile(_Table):
     """`[services.NAME]`."""
 
-    kind: Literal["postgres", "redis", "temporal", "command"]
+    kind: Literal["postgres", "redis", "temporal", "command", "compose"]
+    compose: Text | None = None
     url: Text | None = None
+    wire: bool = False
+    park: list[Text] = Field(default_factory=list)
     command: Command | None = None
     env: dict[str, str] = Field(default_factory=dict)
     ready_when: ReadyFile = Field(default_factory=ReadyFile)
     reset: Command | None = None
     digest: Command | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _compose_is_a_kind(cls, raw: Any) -> Any:
+        return {"kind": "compose", **raw} if isinstance(raw, dict) and "compose" in raw else raw
+
+
+class ToxicFile(_Table):
+    """`[toxics.NAME]`; which attributes a type has is checked afterwards."""
+
+    link: Text
+    type: Literal["latency", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data", "down"]
+    stream: Literal["downstream", "upstream"] = "downstream"
+    latency: Annotated[int, Field(ge=0)] | None = None
+    jitter: Annotated[int, Field(ge=0)] | None = None
+    rate: Annotated[int, Field(ge=0)] | None = None
+    delay: Annotated[int, Field(ge=0)] | None = None
+    timeout: Annotated[int, Field(ge=0)] | None = None
+    average_size: Annotated[int, Field(ge=1)] | None = None
+    size_variation: Annotated[int, Field(ge=0)] | None = None
+    bytes: Annotated[int, Field(ge=0)] | None = None
 
 
 class ClientFile(_Table):
@@ -224,6 +266,7 @@ class ValueFile(_Table):
     protections: dict[str, str] = Field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
     environment: Text | None = None
+    hostname: Literal["same", "new"] | None = None
     proofs: list[ProofFile] = Field(default_factory=list)
     hold_proof: HoldProofFile | None = None
 
@@ -311,6 +354,7 @@ class ScenarioFile(_Table):
     known_gap: list[KnownGapFile] = Field(default_factory=list)
     faults: list[FaultText] = Field(default_factory=list)
     services: dict[str, ServiceFile] = Field(default_factory=dict)
+    toxics: dict[str, ToxicFile] = Field(default_factory=dict)
     environments: dict[str, EnvironmentFile] = Field(default_factory=dict)
     releases: dict[str, ReleaseFile] = Field(default_factory=dict)
     prepare: PrepareFile | None = None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
+
+from ackgap.scenario.compose_file import ComposeInvalid, read_compose
 
 __all__ = ["HOOKED_KINDS", "SERVICE_PARTS", "ClientSpec", "ReadyWhen", "ServiceSpec", "is_tcp_url", "service_mistakes"]
 
@@ -13,6 +16,7 @@ SERVICE_PARTS: Mapping[str, tuple[str, ...]] = {
     "redis": ("url", "host", "port"),
     "temporal": ("address", "host", "port", "namespace"),
     "command": ("host", "port", "directory"),
+    "compose": (),
 }
 """What of a service can be written into commands and variables, by its kind: `{NAME.url}`."""
 
@@ -45,27 +49,34 @@ class ServiceSpec:
         name: The scenario's name for it.
         kind: A key of `SERVICE_PARTS`.
         url: Of a running PostgreSQL server, instead of one that ackgap starts.
+        wire: What the worker says to it is understood on the way: commits are boundaries, in any language;
+            `postgres` only.
+        park: Statements that are boundaries as well, patterns with `*`; with `wire` only.
         command: Argument vector; kind `command` only, as is all that follows.
         env: Added to ackgap's own environment.
         ready: How it shows that it is up.
         reset: Argument vector of a command that makes it as new before each cell; without one it is started anew in
             an empty directory.
         digest: Argument vector of a command that prints the same as long as nothing durable has changed.
+        compose: File that describes its servers; kind `compose` only.
     """
 
     name: str
     kind: str
     url: str | None = None
+    wire: bool = False
+    park: tuple[str, ...] = ()
     command: tuple[str, ...] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     ready: ReadyWhen = field(default_factory=ReadyWhen)
     reset: tuple[str, ...] | None = None
     digest: tuple[str, ...] | None = None
+    compose: Path | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts of its placeholders."""
-        return SERVICE_PARTS[self.kind]
+        return (*SERVICE_PARTS[self.kind], *(("ca",) if self.wire else ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +113,32 @@ def service_mistakes(spec: ServiceSpec) -> Iterator[tuple[str, str, str]]:
                     f"A service of kind {spec.kind!r} is started by ackgap and has no {key!r}.",
                     "Remove the key, or use kind = 'command'.",
                 )
+    if spec.wire and spec.kind != "postgres":
+        yield "wire", f"What is said to a service of kind {spec.kind!r} is not understood.", "Remove the key."
+    if spec.park and not spec.wire:
+        yield "park", "Nobody parks at statements that nobody reads.", "Add wire = true."
+    yield from _compose_mistakes(spec)
     if spec.url is not None:
         if spec.kind != "postgres":
             yield "url", f"A service of kind {spec.kind!r} cannot be given by URL.", "Remove the key."
         elif mistake := _url_mistake(spec.url):
             yield "url", f"{mistake}.", "Write postgresql://user:password@host:port/database."
+
+
+def _compose_mistakes(spec: ServiceSpec) -> Iterator[tuple[str, str, str]]:
+    if (spec.kind == "compose") != (spec.compose is not None):
+        yield (
+            "compose",
+            "A service of kind 'compose' is one that has a Compose file.",
+            "Write compose = 'compose.yaml'.",
+        )
+    elif spec.compose is not None:
+        try:
+            read_compose(spec.compose)
+        except ComposeInvalid as error:
+            yield "compose", f"{spec.compose}: {error}.", "Correct it, or start the rest with a command of your own."
+        except ImportError:
+            yield "compose", "Compose files are read with the package PyYAML.", "pip install 'ackgap[docker]'"
 
 
 def _url_mistake(url: str) -> str:

@@ -27,6 +27,9 @@ Messages are JSON objects, one a line, in UTF-8. From the worker:
     A thread or coroutine stands at `committing` or `committed` of a durable write. `K` groups the two.
 `{"type": "failed", "op": K, "text"}`
     The durable write ended in an exception after its `committing`; there will be no `committed`. No reply.
+`{"type": "pending", "pending"}`
+    A durable write that was handed to a background executor is over without having been announced from here, since a
+    proxy in front of its store does that. No reply.
 `{"type": "egress", "host", "port", "allowed"}`
     Once a host: somebody wants to reach a host other than this machine. No reply.
 `{"type": "outside", "path"}`

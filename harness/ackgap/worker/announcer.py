@@ -91,8 +91,15 @@ class Announcer:
             raise
         finally:
             _asked_for.reset(token)
-        future.add_done_callback(lambda _: self._pending.pop(number, None))
+        future.add_done_callback(lambda _: self._over(number))
         return future
+
+    def _over(self, number: int) -> None:
+        """A durable write that was handed over is over; it may have been announced by a proxy in front of its store."""
+        was_pending = number in self._pending
+        self._pending.pop(number, None)
+        if was_pending and self.config.wire:
+            self.channel.tell({"type": "pending"}, lambda message: message.update(pending=list(self._pending)))
 
     def number_of_write(self) -> int:
         """Return the number of a durable write that is about to begin; it is pending until it says so."""

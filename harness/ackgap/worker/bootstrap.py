@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from . import wire
 from .announcer import Announcer
 from .channel import Channel
 from .config import Config
@@ -44,6 +45,7 @@ def start(environment: Mapping[str, str]) -> Announcer | None:
         except Exception as error:
             troubles.append(("the clock could not be moved", error))
 
+    wire.remember(config.wire)
     token = environment.get("ACKGAP_TOKEN", "")  # now: the user's code may clear its environment before it forks
 
     def greeting() -> dict[str, Any]:

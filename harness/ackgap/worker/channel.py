@@ -84,9 +84,11 @@ class Channel:
         self._send(self._greeting())
         return True
 
-    def tell(self, message: Message) -> None:
-        """Say something that needs no reply."""
+    def tell(self, message: Message, complete: Callable[[Message], object] | None = None) -> None:
+        """Say something that needs no reply; `complete` adds to it while nobody else can send."""
         with self._lock:
+            if complete is not None:
+                complete(message)
             self._send(message)
 
     def trouble(self, text: str) -> None:

@@ -24,7 +24,10 @@ class Config:
         scratch: Directories that may be written and hold nothing durable of their own.
         clock_offset_s: Seconds by which this life's wall clock is ahead of the machine's.
         guard_egress: Refuse connections to hosts that are not allowed, rather than only report them.
+        wire: Stores, `host:port`, in front of which somebody understands what is said to them: no hook announces it.
         hurry: Have engines look more often for what they only wait for.
+        own_hosts: Hosts beside loopback that belong to the cell: where its targets and services are.
+        places: The cell's directory, and where else parts of it are to be found.
     """
 
     def __init__(self, document: Any = None) -> None:
@@ -37,6 +40,10 @@ class Config:
         self.clock_offset_s = float(values.get("clock_offset_s", 0.0))
         self.guard_egress = bool(values.get("guard_egress", True))
         self.hurry = bool(values.get("hurry", False))
+        self.own_hosts = frozenset(str(host).lower() for host in values.get("own_hosts", ()))
+        mounted = tuple(os.path.abspath(str(place)) for place in values.get("mounts", ()))
+        self.places = (self.workspace, *mounted) if self.workspace else ()
+        self.wire = frozenset(str(address).lower() for address in values.get("wire", ()))
 
     @classmethod
     def from_text(cls, text: str) -> Config:

@@ -13,6 +13,7 @@ from .announcer import Announcer
 from .dbos_polls import look_more_often
 from .names import word
 from .replacement import around
+from .wire import is_on_wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def _announced(original: Any, naming: Naming, announcer: Announcer) -> Any:
     signature = inspect.signature(original)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_on_wire(getattr(self, "engine", None)):
+            return original(self, *args, **kwargs)
         try:
             name = naming(signature.bind(self, *args, **kwargs).arguments)
         except Exception as error:

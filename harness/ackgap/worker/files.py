@@ -79,7 +79,7 @@ def _journal(announcer: Announcer, path: Any) -> str:
         found = names.absolute(path)
     except (OSError, TypeError, ValueError):
         return ""
-    return found if found and names.is_journal(found, announcer.config.workspace) else ""
+    return found if found and names.is_journal(found, *announcer.config.places) else ""
 
 
 def _renamer(announcer: Announcer, original: Any) -> Any:
@@ -176,7 +176,7 @@ class _Opener:
             return ""
         # What an opener opens need not be what it was given: `tempfile` gives a directory.
         path = (names.path_of_descriptor(raw.fileno()) if opener is not None else "") or names.absolute(file)
-        if not names.is_journal(path, self._announcer.config.workspace):
+        if not names.is_journal(path, *self._announcer.config.places):
             return ""
         return f"file.{names.file_name(path)}.write"
 

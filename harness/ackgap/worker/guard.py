@@ -78,6 +78,7 @@ class _Egress:
         self._announcer = announcer
         self._allowed = announcer.config.allow_hosts
         self._refuses = announcer.config.guard_egress
+        self._own = announcer.config.own_hosts
         self._names: dict[str, str] = {}
         self._told: set[tuple[str, bool]] = set()
 
@@ -97,7 +98,9 @@ class _Egress:
         if args[0].family not in (_socket.AF_INET, _socket.AF_INET6) or not isinstance(address, tuple):
             return
         host, port = _host_text(address[0]), address[1]
-        if not _is_this_machine(host) and not self._may_reach(self._names.get(host, host), host, port):
+        if _is_this_machine(host) or host in self._own or self._names.get(host, host) in self._own:
+            return
+        if not self._may_reach(self._names.get(host, host), host, port):
             raise ConnectionRefusedError(
                 errno.ECONNREFUSED, f"ackgap lets no connection leave the machine: {host}:{port}"
             )
@@ -110,7 +113,7 @@ class _Egress:
         """
         host = _host_text(args[0]) if args[0] is not None else ""
         port = args[1] if len(args) > 1 else None
-        if _is_this_machine(host) or _is_address(host) or host == _socket.gethostname().lower():
+        if _is_this_machine(host) or _is_address(host) or host == _socket.gethostname().lower() or host in self._own:
             return
         if not self._may_reach(host, host, port):
             raise _socket.gaierror(_socket.EAI_NONAME, f"ackgap lets no connection leave the machine: {host}")
@@ -138,7 +141,7 @@ class _Outside:
     def __init__(self, announcer: Announcer) -> None:
         self._announcer = announcer
         config = announcer.config
-        inside = [directory for directory in (config.workspace, *config.scratch) if directory]
+        inside = [directory for directory in (*config.places, *config.scratch) if directory]
         self._inside = (*_SYSTEM, *inside, *(os.path.realpath(directory) for directory in inside))
         self._allowed = tuple(os.path.expanduser(glob) for glob in config.allow_write)
         self._active = bool(config.workspace)

@@ -9,6 +9,7 @@ from . import langgraph_tasks
 from .announcer import Announcer
 from .names import word
 from .replacement import around
+from .wire import is_on_wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,9 +68,14 @@ def _hook_class(cls: Any, announcer: Announcer, signatures: Any) -> None:
             setattr(cls, name, hooked)
 
 
+def _is_silent(saver: Any, announcer: Announcer) -> bool:
+    """Whether a write is announced by somebody else, or outlives nothing."""
+    return announcer.is_inside_durable_write() or not is_durable(saver) or is_on_wire(getattr(saver, "conn", None))
+
+
 def _synchronous(function: Any, name: Any, announcer: Announcer) -> Any:
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if announcer.is_inside_durable_write() or not is_durable(self):
+        if _is_silent(self, announcer):
             return function(self, *args, **kwargs)
         with announcer.durable_write(name(self, args, kwargs)):
             return function(self, *args, **kwargs)
@@ -79,7 +85,7 @@ def _synchronous(function: Any, name: Any, announcer: Announcer) -> Any:
 
 def _asynchronous(function: Any, name: Any, announcer: Announcer) -> Any:
     async def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if announcer.is_inside_durable_write() or not is_durable(self):
+        if _is_silent(self, announcer):
             return await function(self, *args, **kwargs)
         async with announcer.durable_write(name(self, args, kwargs)):
             return await function(self, *args, **kwargs)

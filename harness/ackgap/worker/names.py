@@ -53,10 +53,16 @@ def is_below(path: str, directory: str) -> bool:
     return bool(directory) and (path == directory or path.startswith(directory.rstrip("/") + "/"))
 
 
-def is_journal(path: str, workspace: str) -> bool:
-    """Whether a file at that absolute path may hold durable state: below the workspace, no log, no bytecode."""
-    if not workspace or not (
-        is_below(path, workspace) or is_below(os.path.realpath(path), os.path.realpath(workspace))
+def is_journal(path: str, *places: str) -> bool:
+    """Whether a file at that absolute path may hold durable state: below the workspace, no log, no bytecode.
+
+    Args:
+        path: Absolute.
+        places: The workspace, and where else parts of it are to be found; empty ones are none.
+    """
+    if not any(
+        place and (is_below(path, place) or is_below(os.path.realpath(path), os.path.realpath(place)))
+        for place in places
     ):
         return False
     import re

@@ -6,9 +6,9 @@ import re
 
 from .names import word
 
-__all__ = ["commits", "is_data", "name_of", "rolls_back", "targets"]
+__all__ = ["commits", "is_data", "name_of", "plain", "rolls_back", "targets"]
 
-_NOISE = re.compile(r"'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
+_NOISE = re.compile(r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
 _NAME = r'(?P<name>(?:"[^"]+"|[\w$]+)(?:\.(?:"[^"]+"|[\w$]+))*)'
 _DATA = re.compile(
     r"(?:\bINSERT INTO|\bMERGE INTO|\bDELETE FROM|\bTRUNCATE(?: TABLE)?"
@@ -30,7 +30,7 @@ _MOST_NAMES = 3
 
 def targets(statement: str) -> list[str]:
     """Return what a statement writes to, in order: a table by its name, a definition as `create_journal`."""
-    text = _plain(statement)
+    text = plain(statement)
     found = [(match.start(), _last(match["name"])) for match in _DATA.finditer(text)]
     found += [(match.start(), _last(match["name"])) for match in _COPY.finditer(text)]
     found += [
@@ -41,17 +41,17 @@ def targets(statement: str) -> list[str]:
 
 def is_data(names: list[str], statement: str) -> bool:
     """Whether everything that is written is rows, so that no row changed means that nothing did."""
-    return bool(names) and _DEFINITION.search(_plain(statement)) is None
+    return bool(names) and _DEFINITION.search(plain(statement)) is None
 
 
 def commits(statement: str) -> bool:
     """Whether a text ends a transaction for good."""
-    return _COMMIT.search(_plain(statement)) is not None
+    return _COMMIT.search(plain(statement)) is not None
 
 
 def rolls_back(statement: str) -> bool:
     """Whether a text throws a transaction away."""
-    return _ROLLBACK.search(_plain(statement)) is not None
+    return _ROLLBACK.search(plain(statement)) is not None
 
 
 def name_of(names: list[str]) -> str:
@@ -62,7 +62,7 @@ def name_of(names: list[str]) -> str:
     return f"pg.{'+'.join(shown)}.commit"
 
 
-def _plain(statement: str) -> str:
+def plain(statement: str) -> str:
     """Return a statement without texts and comments, single spaces in their place."""
     return re.sub(" +", " ", _NOISE.sub(" ", statement))
 

@@ -2,7 +2,8 @@
 
 That is `commit`, the end of a transaction block, COMMIT as SQL, a statement outside of any transaction, and the end of
 a pipeline. What a transaction has written to so far is kept at its connection; one that has written nothing, or no row,
-is not announced. What a function writes that SELECT calls is not seen.
+is not announced. What a function writes that SELECT calls is not seen. Where a proxy in front of the server announces
+all of this, nothing is announced here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from weakref import WeakKeyDictionary
 from . import pgsql
 from .announcer import Announcer
 from .replacement import around
+from .wire import is_on_wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +53,9 @@ class _Statement:
     def boundary(self) -> str:
         """The name of the durable write that it is, empty if it is none."""
         names = [*_written(self._connection), *self.names] if self.ends else self.names
-        return pgsql.name_of(list(dict.fromkeys(names))) if self.durable and names else ""
+        if not self.durable or not names or is_on_wire(self._connection):
+            return ""
+        return pgsql.name_of(list(dict.fromkeys(names)))
 
     def done(self, row_count: int) -> None:
         """Keep what it has written to; a negative count is not known."""
@@ -136,7 +140,7 @@ def _psycopg_execute_async(original: Any, announcer: Announcer) -> Any:
 
 def _pending(connection: Any) -> str:
     """Return the name of the durable write that the end of a connection's transaction is, empty if it is none."""
-    written = list(_written(connection))
+    written = [] if is_on_wire(connection) else list(_written(connection))
     return pgsql.name_of(written) if written and connection.pgconn.transaction_status == _IN_TRANSACTION else ""
 
 
@@ -231,7 +235,7 @@ def _psycopg_enter_async(original: Any) -> Any:
 
 def _synced(pipeline: Any) -> str:
     """Return the name of the durable write that the end of a pipeline is, empty if it is none."""
-    written = list(_written(pipeline._conn))
+    written = [] if is_on_wire(pipeline._conn) else list(_written(pipeline._conn))
     return pgsql.name_of(written) if written and getattr(pipeline, "_ackgap_outside", False) else ""
 
 

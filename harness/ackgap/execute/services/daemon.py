@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment
+from ackgap.execute.services.service import Door
 from ackgap.target.wire.redaction import tail_of
 
 __all__ = ["Daemon", "Daemonised", "Identity", "free_port", "harmless_identity", "port_answers"]
@@ -138,6 +139,11 @@ class Daemon:
     def running(self) -> bool:
         """Whether the process is there."""
         return self._popen is not None and self._popen.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process; None where it has not been started."""
+        return None if self._popen is None else self._popen.pid
 
     def start(self, ready: Callable[[], bool], limit_s: float) -> None:
         """Start it and wait until `ready` says so.
@@ -276,6 +282,14 @@ class Daemonised:
 
     _daemon: Daemon | None = None
     _start_limit_s = 60.0
+
+    @property
+    def wire(self) -> int:
+        """Nobody understands what is said to it."""
+        return 0
+
+    def announce_to(self, door: Door | None) -> None:
+        """There is nothing to announce."""
 
     def is_up(self) -> bool:
         """Whether it answers."""

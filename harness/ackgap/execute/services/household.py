@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ackgap.errors import EnvironmentLacks, HarnessFailed
+from ackgap.execute.containers.dock import Dock
 from ackgap.execute.services.command import CommandService
+from ackgap.execute.services.compose import ComposeService
 from ackgap.execute.services.daemon import free_port
 from ackgap.execute.services.postgres import find_binaries, postgres
 from ackgap.execute.services.redis import Redis, find_redis
-from ackgap.execute.services.service import Place, Service
+from ackgap.execute.services.service import Door, Place, Service
 from ackgap.execute.services.temporal import Temporal, find_temporal
+from ackgap.execute.services.toxiproxy import Toxiproxy
 from ackgap.model.event import Note
 from ackgap.scenario.services import ServiceSpec
 from ackgap.target.ports import Recorder
@@ -24,6 +27,7 @@ _KINDS: Mapping[str, Callable[[ServiceSpec, Place], Service]] = {
     "redis": Redis,
     "temporal": Temporal,
     "command": CommandService,
+    "compose": ComposeService,
 }
 
 
@@ -57,6 +61,12 @@ class Household:
         above: Directories above it that only this user can pass through.
         run_token: In the environment of every process of the run.
         label: What no other slot of no other run on this machine is called.
+        dock: Where containers of the slot lie, if it has any.
+        links: Names of the services and targets that the worker reaches through Toxiproxy.
+        target_ports: Ports of the slot's targets, by name.
+
+    Attributes:
+        network: What stands in the links; None where there are none.
     """
 
     def __init__(
@@ -67,6 +77,9 @@ class Household:
         above: tuple[Path, ...] = (),
         run_token: str,
         label: str,
+        dock: Dock | None = None,
+        links: tuple[str, ...] = (),
+        target_ports: Mapping[str, int] | None = None,
     ) -> None:
         self._stopping = threading.Lock()
         self._stopped = False
@@ -78,15 +91,63 @@ class Household:
             own.mkdir(parents=True, exist_ok=True)
             service = _KINDS[spec.kind](
                 spec,
-                Place(directory=own, run_token=run_token, label=label, fill=self._fill, above=(*above, directory)),
+                Place(
+                    directory=own,
+                    run_token=run_token,
+                    label=label,
+                    fill=self._fill,
+                    above=(*above, directory),
+                    dock=dock,
+                ),
             )
             self._services.append(service)
             self._names |= {f"{spec.name}.{part}": text for part, text in service.parts().items()}
+        self.network: Toxiproxy | None = None
+        if links:
+            ports = target_ports or {}
+            own = directory / Toxiproxy.name
+            own.mkdir(parents=True, exist_ok=True)
+            self.network = Toxiproxy(
+                {link: f"127.0.0.1:{ports[link]}" if link in ports else self._address_of(link) for link in links},
+                Place(directory=own, run_token=run_token, label=label, fill=self._fill, above=(*above, directory)),
+            )
+            self._services.append(self.network)
+
+    def _address_of(self, name: str) -> str:
+        return f"{self._names[f'{name}.host']}:{self._names[f'{name}.port']}"
+
+    @property
+    def links(self) -> Mapping[str, int]:
+        """The ports at which the worker reaches what is behind links, by its name."""
+        return {} if self.network is None else self.network.ports
 
     @property
     def names(self) -> Mapping[str, str]:
         """What each placeholder stands for: `db.url`; the same in every cell. `worker.port` is the worker's to use."""
         return self._names
+
+    @property
+    def names_behind_links(self) -> Mapping[str, str]:
+        """What placeholders of services stand for where the worker is told them and a link leads there."""
+        found = {}
+        for link, port in self.links.items():
+            if f"{link}.port" in self._names:
+                changed = {"host": "127.0.0.1", "port": str(port)}
+                for key, text in self._names.items():
+                    name, _, part = key.partition(".")
+                    if name == link:
+                        found[key] = changed.get(part, text.replace(self._address_of(link), f"127.0.0.1:{port}"))
+        return found
+
+    @property
+    def wires(self) -> Mapping[str, int]:
+        """Ports on which what a worker says to a service is understood, so that no hook in it has to; by its name."""
+        return {service.name: service.wire for service in self._services if service.wire}
+
+    def announce_to(self, door: Door | None) -> None:
+        """Say where services announce what a life makes durable in them; None for nowhere."""
+        for service in self._services:
+            service.announce_to(door)
 
     def renew(self, recorder: Recorder) -> None:
         """Have every service as new, for a cell that is about to begin.
@@ -111,6 +172,10 @@ class Household:
             if not isinstance(service, Temporal):
                 service.renew()
         self._up = True
+
+    def hosts(self) -> list[str]:
+        """Return the names by which containers find what runs beside them."""
+        return [host for service in self._services for host in getattr(service, "hosts", ())]
 
     def digest(self) -> str:
         """Return a digest of what all of them keep durably."""

@@ -21,8 +21,9 @@ from urllib.parse import quote
 from ackgap.errors import EnvironmentLacks, HarnessFailed
 from ackgap.execute.services.daemon import Daemon, Daemonised, Identity, before_exec, free_port, harmless_identity
 from ackgap.execute.services.postgres_digest import PostgresDigest
+from ackgap.execute.services.postgres_proxy import PostgresProxy
 from ackgap.execute.services.postgres_wire import Login, PostgresRefused, PostgresWire
-from ackgap.execute.services.service import Place
+from ackgap.execute.services.service import Door, Place
 from ackgap.scenario.services import ServiceSpec
 
 __all__ = ["OwnPostgres", "UsersPostgres", "find_binaries", "postgres"]
@@ -80,8 +81,24 @@ def postgres(spec: ServiceSpec, place: Place) -> OwnPostgres | UsersPostgres:
 class _Postgres:
     """What is the same whoever has started the server."""
 
-    def __init__(self, name: str, *, host: str, port: int, user: str, password: str, home: str, database: str) -> None:
-        self.name = name
+    def __init__(
+        self,
+        spec: ServiceSpec,
+        place: Place,
+        *,
+        host: str,
+        port: int,
+        user: str,
+        password: str,
+        home: str,
+        database: str,
+    ) -> None:
+        self.name = spec.name
+        self._proxy = (
+            PostgresProxy(free_port(), (host, port), authority=place.directory / "ca.pem", park=spec.park)
+            if spec.wire
+            else None
+        )
         self._host = host
         self._port = port
         self._user = user
@@ -92,13 +109,25 @@ class _Postgres:
     def parts(self) -> Mapping[str, str]:
         """Return its placeholders."""
         secret = f":{quote(self._password, safe='')}" if self._password else ""
-        return {
-            "url": f"postgresql://{quote(self._user, safe='')}{secret}@{self._host}:{self._port}/{self._database}",
-            "host": self._host,
-            "port": str(self._port),
+        host, port = (self._host, self._port) if self._proxy is None else ("127.0.0.1", self._proxy.port)
+        parts = {
+            "url": f"postgresql://{quote(self._user, safe='')}{secret}@{host}:{port}/{self._database}",
+            "host": host,
+            "port": str(port),
             "database": self._database,
             "user": self._user,
         }
+        return parts if self._proxy is None else {**parts, "ca": str(self._proxy.authority)}
+
+    @property
+    def wire(self) -> int:
+        """The port on which what the worker says is understood and announced; 0 where it speaks to the server."""
+        return 0 if self._proxy is None else self._proxy.port
+
+    def announce_to(self, door: Door | None) -> None:
+        """Say where commits are announced from now on."""
+        if self._proxy is not None:
+            self._proxy.door = door
 
     def renew(self) -> None:
         """Drop every database of ours, and make the one that the worker is told of.
@@ -107,6 +136,8 @@ class _Postgres:
             HarnessFailed: The server refuses.
         """
         self._digest.forget()
+        if self._proxy is not None:
+            self._proxy.renew()
         try:
             wire = self._digest.home()
             for database in self._databases(wire):
@@ -129,11 +160,19 @@ class _Postgres:
         """Wait until the server has noticed that the connections of the dead are gone, and rolled back their work.
 
         A statement that had been sent goes on to its end, as it would anywhere; what takes longer than
-        `_DRAIN_LIMIT_S` real seconds is ended.
+        `_DRAIN_LIMIT_S` real seconds is ended. Where a proxy knows that a transaction has not been asked to commit, it
+        is ended at once: it never will be.
         """
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + _DRAIN_LIMIT_S
+        doomed = () if self._proxy is None else await self._proxy.drop_dead()
         try:
+            if doomed:
+                ports = ",".join(map(str, doomed))
+                self._digest.home().ask(
+                    f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE client_port IN ({ports})"  # noqa: S608
+                    " AND pid <> pg_backend_pid()"
+                )
             while orphans := self._orphans():
                 if loop.time() > ends_s:
                     for pid in orphans:
@@ -174,7 +213,7 @@ class _Postgres:
         """Drop what else the worker may have made."""
 
 
-class OwnPostgres(Daemonised, _Postgres):
+class OwnPostgres(_Postgres, Daemonised):
     """A cluster that this slot has made.
 
     Args:
@@ -184,7 +223,14 @@ class OwnPostgres(Daemonised, _Postgres):
 
     def __init__(self, spec: ServiceSpec, place: Place) -> None:
         super().__init__(
-            spec.name, host="127.0.0.1", port=free_port(), user=_USER, password="", home="postgres", database=_DATABASE
+            spec,
+            place,
+            host="127.0.0.1",
+            port=free_port(),
+            user=_USER,
+            password="",
+            home="postgres",
+            database=_DATABASE,
         )
         self._place = place
 
@@ -216,6 +262,24 @@ class OwnPostgres(Daemonised, _Postgres):
             end=signal.SIGQUIT,  # immediate, and it still takes its shared memory along
         )
         self._daemon.start(self.is_up, self._start_limit_s)
+        if self._proxy is not None:
+            self._proxy.start()
+
+    def go_away(self) -> None:
+        """Stop answering; what has been committed is kept."""
+        if self._proxy is not None:
+            self._proxy.go_away()
+        super().go_away()
+
+    async def come_back(self) -> None:
+        """Start again, with what has been committed.
+
+        Raises:
+            HarnessFailed: It does not come up.
+        """
+        await super().come_back()
+        if self._proxy is not None:
+            self._proxy.start()
 
     def renew(self) -> None:
         """Drop all databases and make the one that the worker is told of."""
@@ -228,6 +292,8 @@ class OwnPostgres(Daemonised, _Postgres):
 
     def stop(self) -> None:
         """End it."""
+        if self._proxy is not None:
+            self._proxy.stop()
         self._digest.close()
         super().stop()
 
@@ -294,7 +360,8 @@ class UsersPostgres(_Postgres):
     def __init__(self, spec: ServiceSpec, place: Place) -> None:
         login = Login.of(str(spec.url))
         super().__init__(
-            spec.name,
+            spec,
+            place,
             host=login.host,
             port=login.port,
             user=login.user,
@@ -317,6 +384,8 @@ class UsersPostgres(_Postgres):
                 where=f"services.{self.name}.url",
                 next_step="see that the server runs, that the url is right, and that it takes connections without TLS",
             ) from error
+        if self._proxy is not None:
+            self._proxy.start()
 
     def go_away(self) -> None:
         """It is not ours to stop; a scenario that asks for that is refused when it is read."""
@@ -334,6 +403,8 @@ class UsersPostgres(_Postgres):
 
     def stop(self) -> None:
         """Take our databases along."""
+        if self._proxy is not None:
+            self._proxy.stop()
         with contextlib.suppress(PostgresRefused):
             wire = self._connect_again()
             for database in self._databases(wire):

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["Place", "Service", "unknown"]
+from ackgap.execute.containers.dock import Dock
+
+__all__ = ["Door", "Place", "Service", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,7 @@ class Place:
         run_token: In the environment of every process of the run.
         label: What no other slot of no other run on this machine is called.
         fill: Fills in placeholders of a command or variable.
+        dock: Where containers lie, in a slot that has any.
     """
 
     directory: Path
@@ -28,6 +31,7 @@ class Place:
     label: str
     fill: Callable[[str], str]
     above: tuple[Path, ...] = ()
+    dock: Dock | None = None
 
     def open_to_others(self) -> None:
         """Let a server that runs as another user pass through to its directory; what lies beside it stays closed."""
@@ -43,6 +47,43 @@ def unknown() -> str:
     return f"unknown {secrets.token_hex(8)}"
 
 
+class Door(Protocol):
+    """Where a service announces what a life is about to make durable in it; from any thread."""
+
+    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:
+        """Return which life holds the other end of a connection; 0 or None where it is no life's."""
+        ...
+
+    def is_over(self, incarnation: int) -> bool:
+        """Whether a life is over."""
+        ...
+
+    async def committing(self, incarnation: int, write: tuple[int, int], name: str) -> None:
+        """Stand before a durable write.
+
+        Args:
+            incarnation: Whose it is.
+            write: No other of the cell has it.
+            name: Of the boundary.
+
+        Raises:
+            Severed: The life is over.
+        """
+        ...
+
+    async def committed(self, incarnation: int, write: tuple[int, int]) -> None:
+        """Stand after a durable write.
+
+        Raises:
+            Severed: The life is over.
+        """
+        ...
+
+    def failed(self, incarnation: int, write: tuple[int, int]) -> None:
+        """A durable write that was announced has come to nothing, or nobody will learn what became of it."""
+        ...
+
+
 class Service(Protocol):
     """A server beside the worker; faults do not strike it."""
 
@@ -50,6 +91,15 @@ class Service(Protocol):
 
     def parts(self) -> Mapping[str, str]:
         """Return its placeholders without its name; they are known before it runs, and stay the same."""
+        ...
+
+    @property
+    def wire(self) -> int:
+        """The port on which what is said to it is understood and announced; 0 where nobody does."""
+        ...
+
+    def announce_to(self, door: Door | None) -> None:
+        """Say where to announce durable writes from now on; None for nowhere."""
         ...
 
     def start(self) -> None:
