@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["FileUnfit", "alone", "open_plain", "parse_json", "read_text", "read_toml", "write_whole"]
+from ackgap.errors import EnvironmentLacks
+
+__all__ = ["FileUnfit", "alone", "cache_directory", "open_plain", "parse_json", "read_text", "read_toml", "write_whole"]
 
 TEXT_LIMIT_BYTES = 16 * 1024 * 1024
 """Largest file that a person is taken to have written."""
@@ -196,3 +198,22 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def cache_directory() -> Path:
+    """Return where ackgap keeps what it can make again: `$ACKGAP_CACHE`, `$XDG_CACHE_HOME/ackgap`, `~/.cache/ackgap`.
+
+    Raises:
+        EnvironmentLacks: There is no home directory.
+    """
+    if named := os.environ.get("ACKGAP_CACHE"):
+        return Path(named).absolute()
+    shared = Path(os.environ.get("XDG_CACHE_HOME") or ".")
+    try:
+        return (shared if shared.is_absolute() else Path.home() / ".cache") / "ackgap"
+    except RuntimeError:
+        raise EnvironmentLacks(
+            "there is no home directory to keep anything in",
+            where="~/.cache/ackgap",
+            next_step="set ACKGAP_CACHE to a directory",
+        ) from None

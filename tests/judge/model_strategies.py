@@ -59,6 +59,13 @@ MANNERS = st.one_of(
         kind=st.just(FaultKind.HOLD),
         until=st.from_regex(r"[a-z][a-z0-9_.+-]{0,9}#[1-9][0-9]{0,3}", fullmatch=True),
     ),
+    st.builds(
+        Manner,
+        kind=st.just(FaultKind.TOXIC),
+        name=st.from_regex(r"[a-z][a-z0-9_.+-]{0,9}", fullmatch=True),
+        until=st.just("") | st.from_regex(r"[a-z][a-z0-9_.+-]{0,9}#[1-9][0-9]{0,3}:received", fullmatch=True),
+        for_s=st.just(0.0) | st.floats(0.001, 3600),
+    ),
     st.builds(Manner, kind=st.just(FaultKind.LOSE), stale_s=DURATIONS_S),
     st.builds(Manner, kind=st.just(FaultKind.FAIL), status=st.integers(400, 599)),
     st.builds(Manner, kind=st.just(FaultKind.SLOW), for_s=st.floats(0.001, 3600)),

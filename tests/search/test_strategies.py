@@ -22,6 +22,7 @@ EVERYTHING = {
     "heirs": (1, 2),
     "withouts": ("", "db"),
     "releases": ("", "next"),
+    "toxics": ("cut-answer", "db-gone"),
 }
 NAMES = st.from_regex(r"[a-z][a-z._-]{0,8}", fullmatch=True)
 POINT_LISTS = st.lists(

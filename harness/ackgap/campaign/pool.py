@@ -74,6 +74,9 @@ class SlotPool:
             isolated=isolated,
             external_state=scenario.worker.external_state,
             services=scenario.services,
+            container=scenario.worker.container,
+            owner=ground.owner,
+            links=scenario.links,
             reset_outside=scenario.worker.reset is not None
             and any(target.upstream is not None for target in scenario.targets),
         )

@@ -13,6 +13,8 @@ def out_of_sight(scenario: Scenario) -> str:
         return "no hook in the worker proves that no write is in flight"
     if scenario.services:
         return f"the service {scenario.services[0].name!r} lives on beside the worker, and what it has in memory"
+    if scenario.toxics:
+        return "what is under way lies in Toxiproxy as well, where ackgap does not look"
     if scenario.client is not None:
         return "the client lives on beside the worker, and waits for an answer or does not"
     if scenario.worker.reset is not None:

@@ -7,11 +7,15 @@ from collections.abc import Iterator, Mapping
 
 from ackgap.campaign.upstream import check_upstreams
 from ackgap.errors import HarnessFailed
+from ackgap.execute.containers.docker import connect
+from ackgap.execute.containers.images import prepare_image
+from ackgap.execute.containers.reaper import remove_run, sweep
 from ackgap.execute.engines.known import check_engine
 from ackgap.execute.forwarder import forwarding
-from ackgap.execute.ground import Ground, clear_ground, prepare_ground
+from ackgap.execute.ground import CONTAINERS, Ground, clear_ground, prepare_ground
 from ackgap.execute.isolation import can_isolate
 from ackgap.execute.services.household import check_services
+from ackgap.execute.services.toxiproxy import check_toxics
 from ackgap.execute.workspace import OutsideState
 from ackgap.scenario.scenario import Scenario
 from ackgap.scenario.services import is_tcp_url
@@ -31,7 +35,10 @@ def checked_profiles(scenario: Scenario) -> dict[str, Profile]:
     _check_targets(scenario, profiles)
     check_upstreams(scenario)
     check_services(scenario.services)
+    check_toxics(scenario)
     check_engine(scenario.engine)
+    if scenario.worker.container is not None:
+        prepare_image(connect(), scenario.worker.container)
     return profiles
 
 
@@ -39,6 +46,9 @@ def checked_profiles(scenario: Scenario) -> dict[str, Profile]:
 def on_ground(scenario: Scenario) -> Iterator[Ground]:
     """Give a run its ground, with state outside of it saved and upstreams within reach; clear all of it away after."""
     ground = prepare_ground()
+    if scenario.worker.container is not None:
+        sweep(connect())
+        (ground.directory / CONTAINERS).touch()
     outside = OutsideState(scenario.worker.external_state, ground.directory / "outside")
     outside.save()
     try:
@@ -46,6 +56,8 @@ def on_ground(scenario: Scenario) -> Iterator[Ground]:
             yield ground
     finally:
         outside.restore()
+        if scenario.worker.container is not None:
+            remove_run(ground.run_token)
         clear_ground(ground)
 
 
@@ -55,6 +67,8 @@ def wants_isolation(scenario: Scenario, network: str) -> bool:
     Raises:
         HarnessFailed: It was asked for and is not to be had.
     """
+    if scenario.worker.container is not None:
+        return False  # containers have a network without a way out, and the slot has to be able to reach it
     given = [service for service in scenario.services if is_tcp_url(service.url)]
     if network == "host" or (network == "auto" and (scenario.worker_hosts or given)):
         return False

@@ -18,7 +18,7 @@ from ackgap.environments.build import BuildFailed, build, installer
 from ackgap.environments.contents import contents_of
 from ackgap.environments.interpreter import Interpreter, find_interpreter
 from ackgap.errors import EnvironmentLacks
-from ackgap.files import write_whole
+from ackgap.files import cache_directory, write_whole
 from ackgap.model.matrix import Variant
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.scenario import Scenario
@@ -57,25 +57,6 @@ def with_environments(scenario: Scenario, variants: Sequence[Variant], *, tell: 
 def tell_on_stderr(text: str) -> None:
     """Say what takes its time, without mixing it into results."""
     print(text, file=sys.stderr, flush=True)
-
-
-def cache_directory() -> Path:
-    """Return where ackgap keeps what it can make again: `$ACKGAP_CACHE`, `$XDG_CACHE_HOME/ackgap`, `~/.cache/ackgap`.
-
-    Raises:
-        EnvironmentLacks: There is no home directory.
-    """
-    if named := os.environ.get("ACKGAP_CACHE"):
-        return Path(named).absolute()
-    shared = Path(os.environ.get("XDG_CACHE_HOME") or ".")
-    try:
-        return (shared if shared.is_absolute() else Path.home() / ".cache") / "ackgap"
-    except RuntimeError:
-        raise EnvironmentLacks(
-            "there is no home directory to keep environments in",
-            where="~/.cache/ackgap",
-            next_step="set ACKGAP_CACHE to a directory",
-        ) from None
 
 
 def _made(spec: EnvironmentSpec, file: str, tell: Callable[[str], None]) -> Path:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from ackgap.execute.file_calls import FileCalls
 from ackgap.execute.process import WorkerProcess
 from ackgap.execute.resting import Patience
 from ackgap.execute.turnstile import Turnstile, Write
 from ackgap.model.boundary import BoundaryKind, CrashPoint
+from ackgap.model.event import Injector
 from ackgap.model.schedule import Fault
+
+if TYPE_CHECKING:
+    from ackgap.execute.tracing import Tracer
 
 __all__ = ["Life", "Line"]
 
@@ -36,7 +43,13 @@ class Life:
         """The one of its faults that strikes the worker itself."""
         self.patience = Patience(process.pids)
         self.turnstile = Turnstile(self.patience, races=any(fault.manner.unsettled for fault in faults))
-        self.injector_pids: set[int] = set()
+        self.injectors: dict[int, Injector] = {}
+        """Which injector sees a process of it."""
+        self.file_calls = FileCalls()
+        self.sees_caller: Callable[[int], None] = lambda _pid: None
+        """Told of each process of it that calls a target."""
+        self.tracer: Tracer | None = None
+        """Answers its system calls, where they stand."""
         self.frozen_at: BoundaryKind | None = None
         self.dead = False
         self.struck_dead = False
@@ -47,6 +60,8 @@ class Life:
         self._passing: list[asyncio.Future[None]] = []
         self.overdue = False
         self.hopeless = False
+        self.disturbed = ""
+        """What was wrong with the network when its time was over."""
         self.outlived = 0
         self.paused = asyncio.Event()
         self.freed = asyncio.Event()
@@ -67,8 +82,13 @@ class Life:
 
     @property
     def has_injector(self) -> bool:
-        """Whether the python injector came up in a process of this life."""
-        return bool(self.injector_pids)
+        """Whether an injector came up in a process of this life."""
+        return bool(self.injectors)
+
+    @property
+    def may_write_unseen(self) -> bool:
+        """Whether something that it started may write past its injector: a static program, a cleaned environment."""
+        return Injector.PRELOAD in self.injectors.values()
 
     @property
     def killed_without_main(self) -> bool:

@@ -15,16 +15,17 @@ from ackgap.execute.channel import Channel
 from ackgap.execute.client import Client
 from ackgap.execute.completion import Completion
 from ackgap.execute.copies import ParkedCopy
+from ackgap.execute.disturbance import Disturbances
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.hold import HoldObservation
 from ackgap.execute.launch import Launch
 from ackgap.execute.life import Life
 from ackgap.execute.order import Order, Surroundings
-from ackgap.execute.process import WorkerProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
-from ackgap.model.event import FaultInjected, IncarnationEnded, IncarnationStarted, Note
-from ackgap.model.manner import FaultKind
+from ackgap.execute.tracing import Tracer
+from ackgap.execute.unseen import Callers
+from ackgap.model.event import FaultInjected, IncarnationEnded, IncarnationStarted, Injector, Note
 from ackgap.target.clock import VirtualClock
 from ackgap.target.wire.redaction import tail_of
 
@@ -51,6 +52,7 @@ class Lifetimes:
         completion: Says whether the work is through.
         client: What waits for the work outside of the worker, where something does.
         hold: What is being proven, in a run that is made for that.
+        disturbances: What is wrong with the network.
 
     Attributes:
         all: In the order in which they began.
@@ -71,6 +73,7 @@ class Lifetimes:
         completion: Completion,
         client: Client | None,
         hold: HoldObservation | None,
+        disturbances: Disturbances,
     ) -> None:
         self._order = order
         self._spec = order.scenario.worker
@@ -85,6 +88,7 @@ class Lifetimes:
         self._completion = completion
         self._client = client
         self._hold = hold
+        self._disturbances = disturbances
         self.all: list[Life] = []
         self.left_running = ""
 
@@ -97,7 +101,7 @@ class Lifetimes:
     def start(self) -> Life:
         """Start the next life."""
         incarnation = len(self.all) + 1
-        process = self._new_process()
+        process = self._launch.process(incarnation, token=secrets.token_hex(16))
         life = Life(
             incarnation=incarnation,
             token=process.token,
@@ -105,6 +109,7 @@ class Lifetimes:
             faults=self._order.schedule.faults_in(incarnation),
         )
         self._gatekeeper.admit(life)
+        self._disturbances.life_begins(incarnation)
         command = self._launch.command(incarnation)
         digest = self._store.digest()
         pid, why_plain = self._launch.start(
@@ -123,22 +128,26 @@ class Lifetimes:
             clock_offset_s=self._clock.offset_s,
             store_digest=digest,
         )
+        self._look_into(life)
         if why_plain:
             text = f"not forked from a warm parent: {why_plain}"
             self._recorder.record(Note, code="started_plainly", text=text, incarnation=incarnation)
         return life
 
-    def _new_process(self) -> WorkerProcess:
-        return WorkerProcess(
-            token=secrets.token_hex(16),
-            output_bytes=self._limits.output_bytes,
-            in_doubt_when=self._spec.in_doubt_when,
-            redactor=self._launch.redactor,
-        )
+    def _look_into(self, life: Life) -> None:
+        """Have what looks into a life that has been started begin with that, as far as it does not by itself."""
+        means, listener = self._launch.means, life.process.listener
+        if listener is not None:
+            life.tracer = Tracer(life, listener, self._surroundings.work, self._gatekeeper, self._recorder)
+        elif means.injector is Injector.PRELOAD:
+            asked_for = self._spec.injector == Injector.PRELOAD
+            life.sees_caller = Callers(self._recorder, life.incarnation, asked_for=asked_for).look
+        if means.why_unseen and life.incarnation == 1:
+            self._recorder.record(Note, code="unseen", text=means.why_unseen, incarnation=life.incarnation)
 
     def take_over(self, copy: ParkedCopy) -> Life:
         """Begin with a life that another run has copied while it stood parked: it is as good as killed there."""
-        process = self._new_process()
+        process = self._launch.process(1, token=secrets.token_hex(16))
         process.has_died_elsewhere(copy.output)
         life = Life(incarnation=1, token=process.token, process=process, faults=self._order.schedule.faults_in(1))
         assert life.blow is not None
@@ -194,6 +203,7 @@ class Lifetimes:
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if life.paused.is_set():
+                    await self._disturbances.life_is_over(life.incarnation)
                     return "paused"
                 if exited.done():
                     exited.result()
@@ -215,6 +225,7 @@ class Lifetimes:
                     return "engine"
                 if left_s <= 0:
                     life.overdue = True
+                    life.disturbed = self._disturbances.words
                     return "overdue"
         finally:
             exited.cancel()
@@ -269,8 +280,9 @@ class Lifetimes:
             leftover_count=outlived or life.outlived,
             store_digest=self._store.digest(),
             output_tail=tail_of(life.process.output_tail, _OUTPUT_LIMIT),
+            out_of_memory=life.process.out_of_memory,
         )
-        if life.blow is not None and life.struck.is_set() and life.blow.kind is not FaultKind.PAUSE:
+        if life.blow is not None and life.struck.is_set() and not life.blow.kind.overlaps:
             self._clock.move(life.blow.down_s)
         return left_alone and not outlived and not in_flight
 
@@ -305,7 +317,11 @@ class Lifetimes:
 
     async def _drain(self, life: Life) -> None:
         """Let nothing of a dead life be worked on any more."""
+        if life.tracer is not None:
+            life.tracer.close()
         await self._channel.drain(life.incarnation)
+        await self._disturbances.life_is_over(life.incarnation)
+        await self._disturbances.clear(alone=all(other.dead for other in self.all))
         for service in self._surroundings.targets.values():
             await service.drain(life.incarnation)
         if self._surroundings.household is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ackgap.execute.containers.dock import Dock
 from ackgap.execute.masks import Learned
 from ackgap.execute.nursery import Nursery
 from ackgap.execute.witness import NameWitness
@@ -38,6 +39,7 @@ class Surroundings:
         interposing: What it keeps for targets that stand in front of real services.
         household: Services that run beside the cells.
         reset_door: Runs the reset command outside of the slot's network; None where it can be run here.
+        dock: Where containers lie, for a worker that runs in one.
         nursery_for: Returns the slot's nursery for an interpreter, modules, an environment, an offset of the clock and
             the number of a life.
     """
@@ -51,6 +53,7 @@ class Surroundings:
     interposing: Interposing | None = None
     household: Household | None = None
     reset_door: Path | None = None
+    dock: Dock | None = None
     nursery_for: Callable[[str, tuple[str, ...], Mapping[str, str], float, int], Nursery] | None = None
 
     @property
@@ -71,10 +74,16 @@ class Surroundings:
     def by_address(self) -> dict[str, str]:
         """Return target names by each host and port under which a worker may reach them."""
         return {
-            f"{host}:{service.port}": name
+            f"{host}:{port}": name
             for name, service in self.targets.items()
-            for host in ("127.0.0.1", "localhost")
+            for port in (service.port, *([self.links[name]] if name in self.links else []))
+            for host in (("127.0.0.1", "localhost") if self.dock is None else (service.host,))
         }
+
+    @property
+    def links(self) -> Mapping[str, int]:
+        """The ports of Toxiproxy at which the worker reaches targets and services, by their names."""
+        return {} if self.household is None else self.household.links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,8 @@ def why_given_up(
     if life.hopeless:
         return "waiting", f"life {life.incarnation} went on, and nothing happened{said}{heard}"
     if life.overdue:
-        return "waiting", f"life {life.incarnation} was still running after {life_s:g} s{said}{heard}"
+        network = f", with the network disturbed: {life.disturbed}" if life.disturbed else ""
+        return "waiting", f"life {life.incarnation} was still running after {life_s:g} s{network}{said}{heard}"
     code = life.process.exit_code
     how = f"exit status {code}" if code is not None else f"signal {life.process.signal}"
     text = f"{lives} {'life' if lives == 1 else 'lives'}, the last ended by itself with {how}{said}{heard}"

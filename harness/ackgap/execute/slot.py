@@ -26,6 +26,7 @@ from typing import TypeVar
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, isolation, workspace
+from ackgap.execute.containers.dock import Dock
 from ackgap.execute.copied_runs import CopiedRuns
 from ackgap.execute.copies import Beginning, Copies
 from ackgap.execute.forwarder import reset_door_of
@@ -39,6 +40,7 @@ from ackgap.execute.supervisor import Supervisor
 from ackgap.execute.witness import NameWitness
 from ackgap.model.event import Event
 from ackgap.model.history import History
+from ackgap.scenario.container import ContainerSpec
 from ackgap.scenario.services import ServiceSpec
 from ackgap.target.service import TargetService
 
@@ -62,6 +64,9 @@ class SlotSpec:
         isolated: In a network of its own.
         external_state: Paths outside the cell; their saved copies are below `directory`.
         services: Servers beside the cells; each slot has its own.
+        links: Names of the targets and services that the worker reaches through Toxiproxy.
+        container: What the worker runs in; None where it is a plain process.
+        owner: The harness, as `pid:seconds`.
         reset_outside: The reset command is run by the forwarder, outside of the slots' networks.
     """
 
@@ -72,7 +77,10 @@ class SlotSpec:
     isolated: bool
     external_state: tuple[Path, ...] = ()
     services: tuple[ServiceSpec, ...] = ()
+    links: tuple[str, ...] = ()
     reset_outside: bool = False
+    container: ContainerSpec | None = None
+    owner: str = ""
     start_directory: Path | None = None
 
 
@@ -99,11 +107,17 @@ class _Slot:
         self.directory = spec.directory / f"s{number}"
         self.directory.mkdir(parents=True, exist_ok=True)
         self._loop = asyncio.new_event_loop()
-        self._targets = {name: TargetService(name) for name in spec.target_names}
+        self.dock = (
+            None
+            if spec.container is None
+            else Dock(spec.container, run_token=spec.run_token, owner=spec.owner, slot=number)
+        )
+        host = "127.0.0.1" if self.dock is None else self.dock.gateway
+        self._targets = {name: TargetService(name, host=host) for name in spec.target_names}
         self.nurseries = Nurseries()
         self._copied_runs = CopiedRuns(self.directory, self._run_copied)
         self._interposing = Interposing(spec.directory)
-        self._witness = NameWitness() if spec.isolated else None
+        self._witness = NameWitness() if spec.isolated or self.dock is not None else None
         self._loop.run_until_complete(self._listen())
         self.household = Household(
             spec.services,
@@ -111,6 +125,9 @@ class _Slot:
             above=(spec.directory, self.directory),
             run_token=spec.run_token,
             label=f"{spec.run_token[:8]}_s{number}",
+            dock=self.dock,
+            links=spec.links,
+            target_ports={name: service.port for name, service in self._targets.items()},
         )
         self._outside = (
             workspace.OutsideState(spec.external_state, spec.directory / "outside") if spec.external_state else None
@@ -120,7 +137,7 @@ class _Slot:
         for service in self._targets.values():
             await service.start()
         if self._witness is not None:
-            await self._witness.listen()
+            await self._witness.listen(None if self.dock is None else self.dock.gateway)
 
     def run(self, order: Order, watch: Callable[[Event], None] | None) -> Finished:
         beginning = self._copied_runs.beginning(order) if order.copies else Beginning(why_none=order.why_not_copied)
@@ -149,6 +166,7 @@ class _Slot:
             interposing=self._interposing,
             household=self.household,
             reset_door=reset_door_of(self._spec.directory, order.scenario, home) if self._spec.reset_outside else None,
+            dock=self.dock,
             nursery_for=self.nurseries.get,
         )
 
@@ -221,6 +239,8 @@ def close_slot() -> None:
     if _slot is not None:
         _slot.household.stop()
         _slot.nurseries.close()
+        if _slot.dock is not None:
+            _slot.dock.close()
     containment.kill_all(lambda: containment.descendants(os.getpid(), with_spared=True), limit_s=5)
 
 

@@ -59,6 +59,12 @@ class Striker:
         if life.blow.kind is FaultKind.TERM:
             await self._tell_to_end(life, grace_s=life.blow.manner.for_s)
             return
+        if life.blow.kind is FaultKind.DISCONNECT:
+            await self._cut_off(life)
+            return
+        if life.blow.kind is FaultKind.OOM:
+            await self._leave_no_memory(life)
+            return
         if life.blow.kind is FaultKind.PAUSE:
             for service in self._targets:
                 service.finish_what_is_applied(life.incarnation)
@@ -93,6 +99,25 @@ class Striker:
         if not ended:
             await self._kill(life)
 
+    async def _cut_off(self, life: Life) -> None:
+        """Take its network away and let it go on: what it does now it does without hearing from anybody."""
+        for service in self._targets:
+            service.expect_leaving(life.incarnation)
+        await life.process.cut_off()
+        life.thaw()
+        life.paused.set()
+
+    async def _leave_no_memory(self, life: Life) -> None:
+        """Have the kernel kill what runs in it, and kill what that has left."""
+        life.struck_dead = True
+        for service in self._targets:
+            service.expect_death(life.incarnation)
+        await life.process.run_out_of_memory()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(life.process.exited.wait(), _AT_ONCE_S)
+        life.outlived = await life.process.kill()
+        life.die()
+
     async def _kill(self, life: Life) -> None:
         life.struck_dead = True
         for service in self._targets:
@@ -101,9 +126,9 @@ class Striker:
         life.die()
 
     def strike_call(self, life: Life, fault: Fault) -> None:
-        """Something is about to be done to a call, or to one write; whatever else is being written is not concerned."""
+        """Something is about to be done to a call, a write, or the network; what else is written is not concerned."""
         self._record(life, fault, Settling.SETTLED, 0.0)
-        if fault.kind.strikes_call:
+        if fault.kind is not FaultKind.HOLD:
             for service in self._targets:
                 service.expect_leaving(life.incarnation)
 

@@ -12,6 +12,7 @@ from ackgap.model.event import AttemptReceived, BoundaryReached, EffectApplied, 
 from ackgap.model.expectation import Expectation, ExpectedEffect, OperationFacts
 from ackgap.model.history import History
 from ackgap.model.identity import Identity, identity_of
+from ackgap.model.manner import FaultKind
 from ackgap.model.schedule import Fault, Schedule
 from ackgap.model.verdict import Finding
 
@@ -58,8 +59,15 @@ class Case:
         """Return the attempts of a life that its durable store did not know as done when it was struck, or ended.
 
         An attempt counts as recorded once a durable write has landed after its answer: by the hooks inside the
-        worker where there are any, else by a change of the store's digest.
+        worker where there are any, else by a change of the store's digest. After a fault of the network the life goes
+        on: what counts then is what it has not heard the outcome of, whenever it asked.
         """
+        if isinstance(event, FaultInjected) and self.disturbs_network(event):
+            return [
+                attempt
+                for attempt in self.history.attempts
+                if attempt.incarnation == event.incarnation and not self._heard(attempt, event)
+            ]
         found = []
         for attempt in self.history.attempts:
             if attempt.incarnation == event.incarnation and attempt.seq < event.seq:
@@ -67,6 +75,19 @@ class Case:
                 if done is None or done > event.seq or not self._recorded_between(event.incarnation, done, event):
                     found.append(attempt)
         return found
+
+    def disturbs_network(self, fault: FaultInjected) -> bool:
+        """Whether a fault was one of the network, so that what a target answered need not have reached the worker."""
+        planned = self.planned(fault)
+        return planned is not None and planned.kind is FaultKind.TOXIC
+
+    def _heard(self, attempt: AttemptReceived, fault: FaultInjected) -> bool:
+        """Whether an answer has surely reached its life, although a fault of the network struck there."""
+        announced = (Phase.SENDING, Phase.RETURNED)
+        if any(p.incarnation == fault.incarnation and p.phase in announced for p in self.history.passages):
+            return self.passage_of(attempt.attempt, Phase.RETURNED) is not None
+        answer = self.history.answers.get(attempt.attempt)
+        return answer is not None and answer.seq < fault.seq
 
     def recorded_before(self, attempt: AttemptReceived, seq: int) -> bool:
         """Whether the life of an attempt had written something durable after its answer, and before an event."""

@@ -178,14 +178,16 @@ def _left_open(case: Case, fault: FaultInjected, doubt: InDoubtSurfaced) -> str:
     An error that says that nothing was done is an answer, and so is what the same request heard when it was repeated.
     """
     history = case.history
+    unheard = {attempt.attempt for attempt in case.unrecorded(fault)} if case.disturbs_network(fault) else set()
     for attempt in case.unrecorded(fault):
-        answer = history.answers.get(attempt.attempt)
+        answer = history.answers.get(attempt.attempt) if attempt.attempt not in unheard else None
         if not attempt.effectful or (answer is not None and answer.status < 500):
             continue
         repeats = (
             other
             for other in history.attempts
             if fault.seq < other.seq < doubt.seq
+            and other.attempt not in unheard
             and other.operation == attempt.operation
             and (other.key == attempt.key if attempt.key else other.payload_digest == attempt.payload_digest)
         )

@@ -11,6 +11,7 @@ from ackgap.model.event import (
     EgressAttempted,
     GaveUp,
     InDoubtSurfaced,
+    Injector,
     InjectorReady,
     Note,
     Settling,
@@ -64,7 +65,7 @@ def _empty(case: Case) -> Iterator[Finding]:
 def _surroundings(case: Case) -> Iterator[Finding]:
     """Yield what ackgap itself did to the worker besides the faults."""
     for note in case.history.of(Note):
-        if note.code in ("connection_refused", "injector_trouble"):
+        if note.code in ("connection_refused", "injector_trouble", "unseen"):
             yield Finding(kind=None, code=note.code, summary=note.text, evidence=(note.seq,))
         elif note.code == "store_unwatched":
             yield Finding(
@@ -77,8 +78,8 @@ def _surroundings(case: Case) -> Iterator[Finding]:
         elif note.code == "target_failed":
             last_line = note.text.strip().rpartition("\n")[2]
             yield _inconclusive(note.code, f"a target failed and dropped a request unasked: {last_line}", note.seq)
-        elif note.code == "order_impossible":
-            yield _inconclusive("order_impossible", note.text, note.seq)
+        elif note.code in ("order_impossible", "toxic_failed", "unseen_process"):
+            yield _inconclusive(note.code, note.text, note.seq)
         elif note.code in ("upstream_failed", "upstream_unclear", "known_before", "not_recorded"):
             yield _inconclusive(note.code, f"{_TOLD.get(note.code, '')}{note.text}", note.seq)
     yield from _assumed(case)
@@ -137,9 +138,11 @@ def _struck(case: Case, planned: Fault, *, again: bool) -> Iterator[Finding]:
             f"the durable store was still being written {fault.settle_s:g} s after {planned.point} was reached",
             fault.seq,
         )
+    end = case.history.ends.get(planned.incarnation)
+    if planned.kind is FaultKind.OOM and (end is None or not end.out_of_memory):
+        yield _inconclusive("oom_did_not_land", f"the kernel killed nothing of life {planned.incarnation}", fault.seq)
     if planned.kind is not FaultKind.KILL:
         return
-    end = case.history.ends.get(planned.incarnation)
     killed = end is not None and (end.copied or end.signal == signal.SIGKILL)
     if end is None or not killed:
         how = "is not known to have ended" if end is None else f"ended with exit status {end.exit_code}"
@@ -172,6 +175,7 @@ def _clock(case: Case) -> Iterator[Finding]:
     if not moved:
         return
     later = [event for event in case.history.of(InjectorReady) if event.incarnation > moved[0].incarnation]
+    later = [event for event in later if event.injector is Injector.PYTHON]  # no other one moves a clock
     if not later or not all(event.clock_moved for event in later):
         yield Finding(
             kind=None,

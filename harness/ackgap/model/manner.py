@@ -1,8 +1,8 @@
 """Manner: what a fault is, wherever it strikes, and its text form: `kill,down=72h`.
 
-What is done to the worker (killed, told to end, paused), to one of its durable writes (held), or by a target to one of
-its calls (answer lost, sent twice), and what goes with it: time that passes, further lives that end the same way, a
-service that is gone meanwhile, another release that comes after.
+What is done to the worker (killed, told to end, paused), to one of its durable writes (held), by a target to one of its
+calls (answer lost, sent twice), or to a link of the network (a toxic), and what goes with it: time that passes, further
+lives that end the same way, a service that is gone meanwhile, another release that comes after.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ class FaultKind(StrEnum):
     """SIGTERM to the worker's process, as a deploy does; SIGKILL once its grace is over. Another life follows."""
     PAUSE = "pause"
     """The incarnation is stopped, the next one starts and runs to its end, then the stopped one wakes up."""
+    DISCONNECT = "disconnect"
+    """A container is cut off from its network, the next life runs to its end, then the first is connected again."""
+    OOM = "oom"
+    """A container is left no memory, so that the kernel kills what runs in it. Another life follows."""
     HOLD = "hold"
     """A durable write waits until another one has landed: the order that the worker's own timing would not show."""
     LOSE = "lose"
@@ -44,16 +48,28 @@ class FaultKind(StrEnum):
     """The answer is held back for some real seconds, or until the client no longer waits."""
     TWICE = "twice"
     """The request is delivered twice, as by a proxy that repeats it."""
+    TOXIC = "toxic"
+    """A toxic of the scenario is switched on in a link of the network, and off again later."""
 
     @property
     def strikes_worker(self) -> bool:
         """Whether it is done to the worker as a whole, which does not go on from there by itself."""
-        return self in (FaultKind.KILL, FaultKind.TERM, FaultKind.PAUSE)
+        return self in (FaultKind.KILL, FaultKind.TERM, FaultKind.OOM) or self.overlaps
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the life that it strikes lives on beside its successors."""
+        return self in (FaultKind.PAUSE, FaultKind.DISCONNECT)
+
+    @property
+    def needs_container(self) -> bool:
+        """Whether it can be done only to a worker in a container."""
+        return self in (FaultKind.DISCONNECT, FaultKind.OOM)
 
     @property
     def strikes_call(self) -> bool:
         """Whether a target does it to one call; the worker lives on."""
-        return not self.strikes_worker and self is not FaultKind.HOLD
+        return not self.strikes_worker and self not in (FaultKind.HOLD, FaultKind.TOXIC)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -79,10 +95,13 @@ _OPTIONS = {
     FaultKind.KILL: ("down", "stale", "lives", "without", "for", "heirs", "release", "unsettled"),
     FaultKind.TERM: ("down", "stale", "for", "release"),
     FaultKind.PAUSE: ("down", "stale", "release"),
+    FaultKind.DISCONNECT: ("down", "stale", "release"),
+    FaultKind.OOM: ("down", "stale", "release"),
     FaultKind.HOLD: ("until",),
     FaultKind.LOSE: ("stale",),
     FaultKind.FAIL: ("status",),
     FaultKind.SLOW: ("for",),
+    FaultKind.TOXIC: ("name", "until", "for"),
 }
 _DEFAULT_STATUS = 503
 _DEFAULT_FOR_S = 30.0
@@ -102,15 +121,17 @@ class Manner:
         stale_s: From then on lookups do not see objects that are younger than so many virtual seconds.
         status: HTTP status that `fail` answers with.
         for_s: Real seconds for which `slow` holds an answer back, for which the service of `without` is gone at most,
-            or which `term` leaves to the worker.
+            which `term` leaves to the worker, or after which `toxic` is over, in whichever life.
         lives: In how many lives one after the other it is done, each time at the same point of that life.
         without: Name of a service that is stopped before the next life begins. It is back once that life has ended by
             itself, or `for_s` later.
         heirs: How many lives begin at once after this death. They pass their boundaries in turn.
         release: Name of the scenario's release that the lives after it run; empty leaves it as it is.
-        until: Boundary, `<name>#<n>`, that has to land before the write that is held may.
+        until: Boundary, `<name>#<n>`, that has to land before the write that is held may; for `toxic` the point,
+            `<name>#<n>:<phase>`, at which it is over, in the life in which it began.
         unsettled: Strike at once, whatever is being written, and do so in this many runs; 0 waits for what is in
             flight, in one run.
+        name: The scenario's name for the toxic.
 
     Raises:
         ValueError: A duration is negative, too long or not a number, the status is no error, nothing can be done in
@@ -128,6 +149,7 @@ class Manner:
     release: str = ""
     until: str = ""
     unsettled: int = 0
+    name: str = ""
 
     def __post_init__(self) -> None:
         for seconds in (self.down_s, self.stale_s):
@@ -147,13 +169,16 @@ class Manner:
             raise ValueError("several lives at once begin after one death; leave out lives or heirs")
         if not 0 <= self.unsettled <= _REPEATS_LIMIT:
             raise ValueError(f"what races the worker is repeated no more than {_REPEATS_LIMIT} times")
-        if (self.kind is FaultKind.HOLD) != bool(self.until):
+        if (self.kind is FaultKind.TOXIC) != bool(self.name):
+            raise ValueError("'toxic' needs to know which one: name=<one of the scenario's [toxics]>")
+        if self.kind is not FaultKind.TOXIC and (self.kind is FaultKind.HOLD) != bool(self.until):
             raise ValueError("'hold' needs to know what is to land first: until=<boundary>#<n>")
         if self.status and not 400 <= self.status <= 599:
             raise ValueError(f"{self.status} is no status of an error; write one from 400 to 599")
 
     def __str__(self) -> str:
         texts = {
+            "name": self.name,
             "down": _duration(self.down_s) if self.down_s else "",
             "stale": _duration(self.stale_s) if self.stale_s else "",
             "status": str(self.status) if self.status else "",
@@ -182,12 +207,15 @@ class Manner:
             FaultKind.KILL: "killed",
             FaultKind.TERM: f"told to end, killed {_duration(self.for_s)} later",
             FaultKind.PAUSE: "paused while another takes over",
+            FaultKind.DISCONNECT: "cut off while another takes over",
+            FaultKind.OOM: "out of memory",
             FaultKind.HOLD: f"held until {self.until} has landed",
             FaultKind.LOSE: "answer lost",
             FaultKind.RESET: "connection reset",
             FaultKind.FAIL: f"answered {self.status}",
             FaultKind.SLOW: f"answer {_duration(self.for_s)} late",
             FaultKind.TWICE: "delivered twice",
+            FaultKind.TOXIC: f"network: {self.name}{self._how_long}",
         }[self.kind]
         text += f" in {self.lives} lives" if self.lives != 1 else ""
         text += f", {_duration(self.down_s)} down" if self.down_s else ""
@@ -196,6 +224,12 @@ class Manner:
         text += f", then release {self.release}" if self.release else ""
         text += f" unsettled, {self.unsettled} times" if self.unsettled else ""
         return text + (f", lookups {_duration(self.stale_s)} behind" if self.stale_s else "")
+
+    @property
+    def _how_long(self) -> str:
+        """When a toxic is over, in words; at the end of its life where nothing is said."""
+        parts = (f" until {self.until}" if self.until else "", f" for {_duration(self.for_s)}" if self.for_s else "")
+        return " or".join(part for part in parts if part)
 
     @classmethod
     def parse(cls, text: str) -> Manner:
@@ -229,8 +263,9 @@ class Manner:
             without=values.get("without", ""),
             heirs=_parse_count("heirs", values["heirs"]) if "heirs" in values else 1,
             release=values.get("release", ""),
-            until=_parse_boundary(values["until"]) if "until" in values else "",
+            until=_parse_until(kind, values["until"]) if "until" in values else "",
             unsettled=_parse_count("unsettled", values["unsettled"]) if "unsettled" in values else 0,
+            name=values.get("name", ""),
         )
 
 
@@ -259,7 +294,9 @@ def _parse_count(name: str, text: str) -> int:
     return int(text)
 
 
-def _parse_boundary(text: str) -> str:
+def _parse_until(kind: FaultKind, text: str) -> str:
+    if kind is FaultKind.TOXIC:
+        return str(CrashPoint.parse(text))
     point = CrashPoint.parse(f"{text}:{Phase.COMMITTED}")
     return str(point.boundary)
 

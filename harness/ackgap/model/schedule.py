@@ -53,6 +53,8 @@ class Fault:
         if self.point.phase not in self.kind.phases:
             allowed = " or ".join(self.kind.phases)
             raise ValueError(f"a fault of kind {self.kind} strikes at {allowed}, not at {self.point.phase}")
+        if self.manner.until == str(self.point):
+            raise ValueError(f"what begins at {self.point} cannot be over there; name another point with until=")
 
     def __str__(self) -> str:
         life = f"{self.incarnation}." if self.incarnation != 1 else ""

@@ -64,6 +64,8 @@ _SUBJECTS = {
     FaultKind.TERM: "A SIGTERM",
     FaultKind.TERM: "An orderly end",
     FaultKind.PAUSE: "A pause",
+    FaultKind.DISCONNECT: "A disconnection",
+    FaultKind.OOM: "Running out of memory",
     FaultKind.HOLD: "Another order of writes",
     FaultKind.HOLD: "Another order of durable writes",
     FaultKind.LOSE: "A lost answer",
@@ -71,6 +73,7 @@ _SUBJECTS = {
     FaultKind.FAIL: "An error of the service",
     FaultKind.SLOW: "A late answer",
     FaultKind.TWICE: "A request delivered twice",
+    FaultKind.TOXIC: "A fault of the network",
 }
 
 

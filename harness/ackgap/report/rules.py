@@ -128,6 +128,11 @@ _TEXTS: Mapping[VerdictKind, Mapping[str, tuple[str, str]]] = {
             "A durable write that was held waited for one that never came meanwhile.",
             "Nothing: there is only one order.",
         ),
+        "unseen_process": (
+            "A process of the worker called a target, and the preload library had not come up in it.",
+            'Use `injector = "trace"`, which sees static programs and cleaned environments too.',
+        ),
+        "toxic_failed": ("Toxiproxy did not switch a toxic on or off.", "See what it printed."),
         "client_gave_up": ("A client closed a connection that was parked.", "Give it a longer timeout."),
         "nondeterministic": (
             "Two undisturbed runs differ in effects, paid calls or points.",

@@ -112,7 +112,7 @@ def _then(before: Fault, last: Fault) -> str:
 def _order(manner: Manner) -> tuple[float | str, ...]:
     kinds = list(FaultKind)
     plain = (kinds.index(manner.kind), manner.status, manner.down_s, manner.stale_s, manner.for_s)
-    return (*plain, manner.lives, manner.heirs, manner.without, manner.release, manner.until)
+    return (*plain, manner.lives, manner.heirs, manner.without, manner.release, manner.until, manner.name)
 
 
 @dataclass(frozen=True)

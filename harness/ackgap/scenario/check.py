@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ackgap.errors import AckgapError, ScenarioInvalid
 from ackgap.model.manner import Manner
+from ackgap.scenario.container import container_mistakes
 from ackgap.scenario.discover import profile_mistake
 from ackgap.scenario.engine import engine_mistakes
 from ackgap.scenario.environment import environment_mistakes
@@ -16,6 +17,7 @@ from ackgap.scenario.faults import fault_mistake
 from ackgap.scenario.release import release_mistakes
 from ackgap.scenario.scenario import Axis, AxisValue, Scenario, Slice
 from ackgap.scenario.services import service_mistakes
+from ackgap.scenario.toxics import toxic_mistakes
 from ackgap.scenario.upstream import upstream_mistakes
 from ackgap.scenario.words import NAME_RULE, did_you_mean, dotted, is_name, placeholder_mistake, program_mistake
 
@@ -25,6 +27,8 @@ Key = tuple[str | int, ...]
 Mistake = tuple[Key, str, str]
 """Key, what is wrong with it, what to do next."""
 
+_IN_CONTAINER = frozenset({"worker", "axes", "releases"})
+"""Tables whose commands are looked for in the image, where a worker has one."""
 _KEY_PROOFS = frozenset({"keys_absent", "keys_present", "keys_same", "keys_differ"})
 _PAIR_PROOFS = frozenset({"before", "never_before"})
 
@@ -54,6 +58,7 @@ def mistakes_of(scenario: Scenario) -> Iterator[Mistake]:
     yield from _worker(scenario)
     yield from _targets(scenario)
     yield from _beside(scenario)
+    yield from _toxics(scenario)
     for axis in scenario.axes:
         yield from _axis(scenario, axis)
     yield from _engine(scenario)
@@ -100,6 +105,7 @@ def _environment_named(scenario: Scenario, key: Key, name: str | None) -> Iterat
 def _worker(scenario: Scenario) -> Iterator[Mistake]:
     worker = scenario.worker
     yield from _environment_named(scenario, ("worker",), worker.environment)
+    yield from _container(scenario)
     directory = worker.directory
     if directory is not None and not directory.is_dir():
         yield (
@@ -117,6 +123,47 @@ def _worker(scenario: Scenario) -> Iterator[Mistake]:
         yield from _pattern(("worker", "mask", place), expression)
 
 
+def _container(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield what a worker in a container gets wrong, or cannot have."""
+    worker = scenario.worker
+    if worker.container is None:
+        for service in scenario.services:
+            if service.kind == "compose":
+                yield (
+                    ("services", service.name, "compose"),
+                    "Only a worker in a container reaches the servers of a Compose file.",
+                    "Name the worker's image with worker.image, or build one with worker.build.",
+                )
+        for axis in scenario.axes:
+            for value in axis.values:
+                if value.hostname is not None:
+                    yield (
+                        ("axes", axis.name, "values", value.name, "hostname"),
+                        "Only a container has a host name of its own.",
+                        "Name the worker's image, or remove the key.",
+                    )
+        return
+    for more, what, next_step in container_mistakes(worker.container):
+        yield ("worker", *more), what, next_step
+    elsewhere = (
+        ("worker.environment", worker.environment, "Install its packages into the image."),
+        ("worker.requires", worker.requires, "Install them into the image."),
+        ("worker.allow_hosts", worker.allow_hosts, "Put a target in front of it: targets.NAME.upstream."),
+        ("toxics", scenario.toxics, "Use the fault 'disconnect'."),
+        ("client", scenario.client, "Let a service start the work, or the worker itself."),
+    )
+    for key, given, next_step in elsewhere:
+        if given:
+            yield tuple(key.split(".")), "A worker in a container cannot have this.", next_step
+    for service in scenario.services:
+        if service.kind != "compose":
+            yield (
+                ("services", service.name, "kind"),
+                f"A container cannot reach a service of kind {service.kind!r}, which runs on this machine.",
+                "Describe it in a Compose file: services.NAME.compose.",
+            )
+
+
 def _command(
     scenario: Scenario,
     key: Key,
@@ -128,6 +175,8 @@ def _command(
         return
     for word in command:
         yield from _placeholders(scenario, key, word)
+    if scenario.worker.container is not None and key[-1] in ("command", "resume_command") and key[0] in _IN_CONTAINER:
+        return
     if key[0] != "services" and _comes_with_environment(scenario, command[0]):
         return
     directory = directory or scenario.worker.directory or Path.cwd()
@@ -192,6 +241,16 @@ def _beside(scenario: Scenario) -> Iterator[Mistake]:
             yield from _command(scenario, ("client", "ready_when", "command"), client.ready.command, env)
             if client.ready.log is not None:
                 yield from _pattern(("client", "ready_when", "log"), client.ready.log)
+
+
+def _toxics(scenario: Scenario) -> Iterator[Mistake]:
+    links = [*(target.name for target in scenario.targets), *(service.name for service in scenario.services)]
+    for toxic in scenario.toxics:
+        key: Key = ("toxics", toxic.name)
+        if not is_name(toxic.name):
+            yield key, f"{toxic.name!r} cannot be a toxic's name.", f"Use {NAME_RULE}."
+        for name, what, next_step in toxic_mistakes(toxic, links):
+            yield (*key, name), what, next_step
 
 
 def _engine(scenario: Scenario) -> Iterator[Mistake]:

@@ -16,6 +16,21 @@ def fault_mistake(scenario: Scenario, manner: Manner) -> tuple[str, str] | None:
             f"There is no release {manner.release!r} that could follow; {did_you_mean(manner.release, names)}.",
             f"Name one of this scenario's, or write [releases.{manner.release}].",
         )
+    if manner.name and manner.name not in (names := [toxic.name for toxic in scenario.toxics]):
+        return (
+            f"There is no toxic {manner.name!r} that could be switched on; {did_you_mean(manner.name, names)}.",
+            f"Name one of this scenario's, or write [toxics.{manner.name}].",
+        )
+    if manner.heirs > 1 and scenario.toxics:
+        return (
+            "Behind Toxiproxy the calls of two lives that begin at once cannot be told apart.",
+            "Leave out heirs, or the scenario's [toxics].",
+        )
+    if manner.kind.needs_container and scenario.worker.container is None:
+        return (
+            f"{str(manner.kind)!r} can be done only to a worker in a container.",
+            "Name its image with worker.image, or a folder with a Dockerfile with worker.build.",
+        )
     if not manner.without:
         return None
     names = [service.name for service in scenario.services]

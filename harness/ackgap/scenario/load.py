@@ -16,7 +16,16 @@ from ackgap.model.manner import Manner
 from ackgap.scenario.check import check_scenario
 from ackgap.scenario.discover import is_shipped
 from ackgap.scenario.engine import EngineSpec
-from ackgap.scenario.parts import client_of, environment_of, gap_of, release_of, service_of, target_of, worker_of
+from ackgap.scenario.parts import (
+    client_of,
+    environment_of,
+    gap_of,
+    release_of,
+    service_of,
+    target_of,
+    toxic_of,
+    worker_of,
+)
 from ackgap.scenario.scenario import (
     Axis,
     AxisValue,
@@ -89,7 +98,10 @@ def _scenario(written: ScenarioFile, file: Path) -> Scenario:
         about=written.about,
         worker=worker_of(written.worker, folder, own_python=settled),
         targets=tuple(target_of(name, target, folder) for name, target in written.targets.items()),
-        services=tuple(service_of(name, service, own_python=own_python) for name, service in written.services.items()),
+        services=tuple(
+            service_of(name, service, folder, own_python=own_python) for name, service in written.services.items()
+        ),
+        toxics=tuple(toxic_of(name, toxic) for name, toxic in written.toxics.items()),
         prepare=tuple(
             with_python(command, own_python=settled)
             for command in (written.prepare.commands if written.prepare else ())
@@ -155,6 +167,7 @@ def _axis_value(axis: str, name: str, written: ValueFile, *, own_python: bool | 
         protections=dict(written.protections),
         settings={target: dict(settings) for target, settings in written.settings.items()},
         environment=written.environment,
+        hostname=written.hostname,
         proofs=tuple(Proof(axis=axis, value=name, **proof.model_dump()) for proof in written.proofs),
         hold_proof=HoldProof(**written.hold_proof.model_dump()) if written.hold_proof else None,
     )

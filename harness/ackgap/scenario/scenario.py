@@ -13,10 +13,12 @@ from ackgap.model.expectation import ApprovalRule, OrderRule, Proof
 from ackgap.model.gap import KnownGap
 from ackgap.model.manner import Manner
 from ackgap.model.matrix import Variant
+from ackgap.scenario.container import ContainerSpec
 from ackgap.scenario.engine import EngineSpec
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.release import ReleaseSpec
 from ackgap.scenario.services import ClientSpec, ServiceSpec
+from ackgap.scenario.toxics import ToxicSpec
 from ackgap.scenario.words import PYTHONS, with_python
 
 __all__ = ["Axis", "AxisValue", "CheckSpec", "HoldProof", "Limits", "Scenario", "Slice", "TargetSpec", "WorkerSpec"]
@@ -41,10 +43,14 @@ class WorkerSpec:
         allow_write: Globs of absolute paths outside the cell that it may write without being refused.
         mask: Regular expressions over what the store says: what they match is another in each run, and is left out
             where runs are compared.
-        python_injector: Put the injector on the path of Python workers.
+        injector: What looks into the worker: `python`, `preload`, `trace`, `wire` (the targets alone), or `auto`, which
+            takes what sees most of the command's program on this machine.
+        python_injector: Put the python injector on the path of all that the worker starts.
+        sends: Requests park before they leave (`sending`) in programs that the preload library is loaded into.
         requires: Python modules that the worker's interpreter must be able to import.
         requires_hint: How to get them.
         environment: Name of the environment that its commands run in; none where it is None.
+        container: What it runs in; None where it is a process of this machine.
     """
 
     command: tuple[str, ...]
@@ -59,10 +65,13 @@ class WorkerSpec:
     allow_hosts: tuple[str, ...] = ()
     allow_write: tuple[str, ...] = ()
     mask: tuple[str, ...] = ()
+    injector: str = "auto"
     python_injector: bool = True
+    sends: bool = False
     requires: tuple[str, ...] = ()
     requires_hint: str = ""
     environment: str | None = None
+    container: ContainerSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +122,7 @@ class AxisValue:
         protections: Protection by target name.
         settings: Settings of profiles by target name, over those of the target.
         environment: Replaces the worker's environment.
+        hostname: Replaces that of the worker's container.
         proofs: How it shows from outside that it took effect.
     """
 
@@ -124,6 +134,7 @@ class AxisValue:
     protections: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     environment: str | None = None
+    hostname: str | None = None
     proofs: tuple[Proof, ...] = ()
     hold_proof: HoldProof | None = None
 
@@ -241,6 +252,8 @@ class Scenario:
     """Cells that are known not to be exactly once. No judge reads them: a verdict is what it is."""
     services: tuple[ServiceSpec, ...] = ()
     """Servers beside the worker, started by ackgap; no fault strikes them."""
+    toxics: tuple[ToxicSpec, ...] = ()
+    """Faults of the network that a schedule can switch on. What they are in the way of is reached through Toxiproxy."""
     prepare: tuple[tuple[str, ...], ...] = ()
     """Commands that make durable state before the first life of every cell."""
     engine: EngineSpec | None = None
@@ -260,6 +273,11 @@ class Scenario:
     def hurries(self) -> bool:
         """Whether what the engine waits for is shortened."""
         return self.engine is not None and self.engine.hurry
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of the targets and services that the worker reaches through Toxiproxy, in every run."""
+        return tuple(dict.fromkeys(toxic.link for toxic in self.toxics))
 
     @property
     def worker_hosts(self) -> tuple[str, ...]:

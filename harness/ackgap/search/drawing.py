@@ -38,7 +38,7 @@ DEFAULT_KINDS = (
     FaultKind.FAIL,
     FaultKind.TWICE,
 )
-"""What takes no real time. `term`, `slow` and `hold` are drawn where they are asked for."""
+"""What takes no real time. `term`, `slow`, `hold` and `toxic` are drawn where they are asked for."""
 
 _ORDER = {phase: number for number, phase in enumerate(Phase)}
 _GRACE_S = 5.0
@@ -60,6 +60,7 @@ class MannerOptions(TypedDict, total=False):
         withouts: Services that are stopped after a kill; the empty name for none.
         releases: Releases that come after what ends a life; the empty name for none.
         untils: Boundaries, `<name>#<n>`, that a durable write is held for; those of the points where nothing is said.
+        toxics: Names of toxics of the scenario, for `toxic`; each is on until its life is over.
         more: Further manners, as they are.
     """
 
@@ -74,6 +75,7 @@ class MannerOptions(TypedDict, total=False):
     withouts: Sequence[str]
     releases: Sequence[str]
     untils: Sequence[str]
+    toxics: Sequence[str]
     more: Sequence[Manner]
 
 
@@ -104,6 +106,7 @@ def _of_kind(kind: FaultKind, options: MannerOptions) -> list[Manner]:
         "without": ("",) if once else options.get("withouts", ("",)),
         "status": options.get("statuses", (503,)) if kind is FaultKind.FAIL else (0,),
         "until": options.get("untils", ()) if kind is FaultKind.HOLD else ("",),
+        "name": options.get("toxics", ()) if kind is FaultKind.TOXIC else ("",),
         "for_s": {
             FaultKind.SLOW: options.get("lates_s", (30.0,)),
             FaultKind.TERM: options.get("graces_s", (_GRACE_S,)),

@@ -16,6 +16,7 @@ from ackgap.errors import AckgapError, UsageInvalid
 from ackgap.execute.services.postgres import find_binaries
 from ackgap.execute.services.redis import find_redis
 from ackgap.execute.services.temporal import find_temporal
+from ackgap.execute.services.toxiproxy_program import find_toxiproxy
 from ackgap.starting.checkup import Checkup
 from ackgap.support import VERSIONS_QUESTION
 
@@ -43,6 +44,7 @@ def server_checks() -> Iterator[Checkup]:
     yield _server("postgresql", lambda: str(find_binaries() / "postgres"), 'kind = "postgres" of [services]')
     yield _server("redis", find_redis, 'kind = "redis" of [services]')
     yield _server("temporal", find_temporal, 'kind = "temporal" of [services]')
+    yield _server("toxiproxy", find_toxiproxy, "[toxics]: faults of the network")
 
 
 def _server(name: str, find: Callable[[], str], used_for: str) -> Checkup:
@@ -72,12 +74,6 @@ def tool_checks() -> Iterator[Checkup]:
         remedy="" if docker else "install Docker, start its daemon, and be one of its group",
     )
     for name, programs, used_for, remedy in (
-        (
-            "toxiproxy",
-            ("toxiproxy-server", "toxiproxy"),
-            'a slow or broken network, as kind = "command" of [services]; nothing needs it',
-            "see https://github.com/Shopify/toxiproxy for a release",
-        ),
         (
             "strace",
             ("strace",),
