@@ -9,21 +9,21 @@ from itertools import chain, count, repeat
 import pytest
 
 from ackgap.execute.life import Life
-from ackgap.execute.process import WorkerProcess
+from ackgap.execute.plain_process import PlainProcess
 from ackgap.execute.settling import settle
 from ackgap.execute.store import DurableStore
 from ackgap.model.boundary import BoundaryKind
-from ackgap.model.event import Settling
+from ackgap.model.event import Injector, Settling
 from ackgap.scenario.scenario import Limits
 
 LIMITS = replace(Limits(), quiet_s=0.01, settle_s=0.2)
 
 
 def settled(tmp_path, kept, *, has_injector: bool, has_unhooked: bool) -> Settling:
-    life = Life(incarnation=1, token="t", process=WorkerProcess(token="t", output_bytes=0))
+    life = Life(incarnation=1, token="t", process=PlainProcess(token="t", output_bytes=0))
     life.frozen_at = BoundaryKind.CALL
     if has_injector:
-        life.injector_pids.add(1)
+        life.injectors[1] = Injector.PYTHON
     store = DurableStore(tmp_path, beside=lambda: str(next(kept)), has_unhooked=has_unhooked)
     return asyncio.run(settle(life, store, LIMITS))
 
@@ -45,9 +45,9 @@ def test_a_service_that_never_goes_quiet_leaves_it_unsettled_although_the_hooks_
 
 
 def test_a_write_that_a_hook_sees_under_way_is_not_made_up_for_by_a_quiet_service(tmp_path):
-    life = Life(incarnation=1, token="t", process=WorkerProcess(token="t", output_bytes=0))
+    life = Life(incarnation=1, token="t", process=PlainProcess(token="t", output_bytes=0))
     life.frozen_at = BoundaryKind.CALL
-    life.injector_pids.add(1)
+    life.injectors[1] = Injector.PYTHON
     life.turnstile.begin((1, 1), "sqlite.db.commit")
     store = DurableStore(tmp_path, beside=lambda: "quiet", has_unhooked=True)
     assert asyncio.run(settle(life, store, LIMITS)) is Settling.UNSETTLED

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackgap.model.event import EgressAttempted, InjectorReady
+from ackgap.model.event import EgressAttempted, Injector, InjectorReady, Note
 from ackgap.model.expectation import Expectation
 from ackgap.model.history import History
 
 __all__ = ["assumed", "seen_in_probe"]
+
+_SAID = {
+    Injector.PRELOAD: "What the worker writes was seen by the preload library, which programs without the system's C "
+    "library, and files that are changed through memory maps, pass by.",
+    Injector.TRACE: "What the worker writes was seen by its system calls, which files that are changed through memory "
+    "maps pass by.",
+}
 
 
 def seen_in_probe(history: History) -> Iterator[str]:
@@ -16,10 +23,23 @@ def seen_in_probe(history: History) -> Iterator[str]:
     for event in history.of(EgressAttempted):
         outcome = "allowed" if event.allowed else "refused"
         yield f"The worker tried to reach {event.host}, which is not this machine: {outcome}."
-    if not history.of(InjectorReady):
+    for note in history.of(Note):
+        if note.code == "unseen":
+            yield f"{note.text[:1].upper()}{note.text[1:]}."
+    for injector in sorted({event.injector for event in history.of(InjectorReady)} & _SAID.keys()):
+        yield _SAID[injector]
+    if history.of(InjectorReady):
+        return
+    if any(event.source is Injector.STORE for event in history.passages):
+        yield (
+            "No injector came up in the worker, so it was killed where the targets see it, and where it commits to a "
+            "database in front of which it is understood. What it writes to files was not told apart."
+        )
+    else:
         yield (
             "No injector came up in the worker, so it was killed only where the targets see it: requests received "
-            "and applied. What it writes to its own store was not told apart; that takes a Python worker."
+            "and applied. What it writes to its own store was not told apart. That takes a Python worker, or for any "
+            'other a C compiler (injector = "preload") or a kernel that lets system calls stand ("trace").'
         )
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from ackgap.model.event import Json
+from ackgap.model.event import Injector, Json
 
 __all__ = ["Announcement", "Channel", "Connection"]
 
@@ -28,6 +28,7 @@ class Connection(asyncio.Protocol):
     Attributes:
         incarnation: Whose token it has shown; 0 before that.
         pid: Of the process.
+        injector: That speaks there.
         over: Done once the process has said its last.
     """
 
@@ -37,12 +38,13 @@ class Connection(asyncio.Protocol):
         self._unread = b""
         self.incarnation = 0
         self.pid = 0
+        self.injector = Injector.PYTHON
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def let_go(self, announcement_id: int) -> None:
-        """Tell a parked thread or coroutine to go on."""
+    def let_go(self, announcement_id: int, *, then: bool = False) -> None:
+        """Tell a parked thread or coroutine to go on, and whether to say when it has done what it is about to do."""
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(b'{"id":%d,"go":true}\n' % announcement_id)
+            self._transport.write(b'{"id":%d,"go":true%s}\n' % (announcement_id, b',"then":true' if then else b""))
 
     def close(self) -> None:
         """Cut the process off."""

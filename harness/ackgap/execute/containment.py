@@ -22,8 +22,11 @@ __all__ = [
     "become_subreaper",
     "descendants",
     "die_with_parent",
+    "hold_thread",
     "in_words",
+    "is_held",
     "kill_all",
+    "let_thread_go",
     "living",
     "parent_of_orphans_is_us",
     "processes_with_environment",
@@ -45,6 +48,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if _LINUX else None
 _we_are_subreaper = False
 _spared: set[int] = set()
 _spared_trees: set[int] = set()
+_held_threads: set[int] = set()
 
 
 def become_subreaper() -> bool:
@@ -90,6 +94,21 @@ def spare_tree(pid: int) -> None:
 def unspare_tree(pid: int) -> None:
     """Forget a spared process that is gone: its number may come again."""
     _spared_trees.discard(pid)
+
+
+def hold_thread(tid: int) -> None:
+    """Say that a thread stands in the kernel until we answer: it looks as if it waited for a disk, and goes nowhere."""
+    _held_threads.add(tid)
+
+
+def let_thread_go(tid: int) -> None:
+    """Say that it does not stand there any more."""
+    _held_threads.discard(tid)
+
+
+def is_held(tid: int) -> bool:
+    """Whether a thread stands in the kernel until we answer."""
+    return tid in _held_threads
 
 
 def descendants(root: int, *, with_spared: bool = False) -> list[int]:
@@ -246,7 +265,7 @@ def _is_stopped(pid: int) -> bool:
         tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a hot path
     except OSError:
         return True
-    return all(_state(f"/proc/{pid}/task/{task}/stat") in _AT_REST for task in tasks)
+    return all(is_held(int(task)) or _state(f"/proc/{pid}/task/{task}/stat") in _AT_REST for task in tasks)
 
 
 def _state(file: str) -> bytes:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from ackgap.execute.containment import is_held
+
 __all__ = ["Patience", "at_rest"]
 
 _SAMPLES = 20
@@ -83,7 +85,7 @@ def _wants_to_run(pid: int) -> bool:
     threads = Path(f"/proc/{pid}/task")
     try:
         if threads.is_dir():
-            return any(_state(thread) in ("R", "D") for thread in threads.iterdir())
+            return any(_state(thread) in ("R", "D") for thread in threads.iterdir() if not is_held(int(thread.name)))
         return psutil.Process(pid).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     except (OSError, psutil.Error):
         return False  # it has just ended

@@ -15,8 +15,9 @@ from ackgap.execute import containment, seccomp
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.life import Life
 from ackgap.execute.listening import Listener
+from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.system_calls import Change, change_of, process_of
-from ackgap.model.event import Injector
+from ackgap.model.event import Injector, InjectorReady, Note
 from ackgap.target.ports import Severed
 
 __all__ = ["Tracer"]
@@ -30,9 +31,12 @@ class Tracer:
         listener: Of its calls.
         root: The cell's directory.
         gatekeeper: Says when a change may go on.
+        recorder: Keeps the history.
     """
 
-    def __init__(self, life: Life, listener: Listener, root: Path, gatekeeper: Gatekeeper) -> None:
+    def __init__(
+        self, life: Life, listener: Listener, root: Path, gatekeeper: Gatekeeper, recorder: HistoryRecorder
+    ) -> None:
         self._descriptor = listener.descriptor
         self._root = os.path.realpath(root)
         self._life = life
@@ -40,6 +44,11 @@ class Tracer:
         self._numbers = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._open = True
+        self._recorder = recorder
+        self._told: set[str] = set()
+        pid, number = life.process.pid, life.incarnation
+        life.injectors[pid] = Injector.TRACE
+        recorder.record(InjectorReady, incarnation=number, pid=pid, python="", injector=Injector.TRACE)
         for note in listener.waiting:
             self._take(note)
         asyncio.get_running_loop().add_reader(self._descriptor, self._readable)
@@ -75,9 +84,7 @@ class Tracer:
         except OSError:
             standing = None  # its process is gone, or the kernel is to say what is wrong with the call
         except Exception as error:
-            self._gatekeeper.trouble(
-                self._life, f"a system call could not be understood: {type(error).__name__}: {error}"
-            )
+            self._say(f"a system call could not be understood: {type(error).__name__}: {error}")
             standing = None
         if standing is None:
             seccomp.go_on(self._descriptor, note)
@@ -93,6 +100,11 @@ class Tracer:
             return None
         self._numbers += 1
         return asyncio.get_running_loop().create_task(self._stand(note, change, process_of(note.tid), self._numbers))
+
+    def _say(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._recorder.record(Note, code="injector_trouble", text=text, incarnation=self._life.incarnation)
 
     async def _stand(self, note: seccomp.Notification, change: Change, pid: int, number: int) -> None:
         thread = "main" if note.tid == pid else f"thread {note.tid - pid}"

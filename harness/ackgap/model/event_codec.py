@@ -18,6 +18,7 @@ _REBUILD = {
     "phase": Phase,
     "boundary_kind": BoundaryKind,
     "source": Injector,
+    "injector": Injector,
     "settling": Settling,
     "command": tuple,
     "parked_siblings": tuple,

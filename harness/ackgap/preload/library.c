@@ -423,9 +423,20 @@ SEEN ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     done(&change, result == 0);                                                                                               \
     return result
 
-SEEN int rename(const char *from, const char *to) { NAMES(rename, "rename", AT_FDCWD, to, from, to); }
-SEEN int renameat(int a, const char *from, int b, const char *to) { NAMES(renameat, "rename", b, to, a, from, b, to); }
-SEEN int renameat2(int a, const char *from, int b, const char *to, unsigned f) { NAMES(renameat2, "rename", b, to, a, from, b, to, f); }
+/* What is not there does not move, nor does anything over what is to be kept. */
+static const char *place(int a, const char *from, int b, const char *to, unsigned flags) {
+    int error = errno;
+    int moves = ready && from != NULL && faccessat(a, from, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+                !((flags & RENAME_NOREPLACE) && to != NULL && faccessat(b, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+    errno = error;
+    return moves ? to : NULL;
+}
+
+SEEN int rename(const char *from, const char *to) { NAMES(rename, "rename", AT_FDCWD, place(AT_FDCWD, from, AT_FDCWD, to, 0), from, to); }
+SEEN int renameat(int a, const char *from, int b, const char *to) { NAMES(renameat, "rename", b, place(a, from, b, to, 0), a, from, b, to); }
+SEEN int renameat2(int a, const char *from, int b, const char *to, unsigned f) {
+    NAMES(renameat2, "rename", b, place(a, from, b, to, f), a, from, b, to, f);
+}
 SEEN int link(const char *from, const char *to) { NAMES(link, "link", AT_FDCWD, to, from, to); }
 SEEN int linkat(int a, const char *from, int b, const char *to, int f) { NAMES(linkat, "link", b, to, a, from, b, to, f); }
 

@@ -1,0 +1,48 @@
+"""Processes that call a target and that the preload library has not come up in: what they write is not seen."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from ackgap.execute.recorder import HistoryRecorder
+from ackgap.model.event import Note
+from ackgap.preload.build import library
+
+__all__ = ["Callers"]
+
+
+class Callers:
+    """Looks at the processes of one life that call a target, each once.
+
+    Args:
+        recorder: Keeps the history.
+        incarnation: Of the life.
+        asked_for: The scenario asks for the library. Where it was only taken as the best that there is, a run without
+            it proves what the targets alone can.
+    """
+
+    def __init__(self, recorder: HistoryRecorder, incarnation: int, *, asked_for: bool) -> None:
+        self._recorder = recorder
+        self._incarnation = incarnation
+        self._asked_for = asked_for
+        self._looked_at: set[int] = set()
+
+    def look(self, pid: int) -> None:
+        """Take note of a process that makes a call."""
+        if pid in self._looked_at:
+            return
+        self._looked_at.add(pid)
+        maps, program = "", "a process"
+        with contextlib.suppress(OSError):  # it has just ended
+            maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+            program = Path(f"/proc/{pid}/exe").readlink().name
+        if not maps or library().name in maps:
+            return
+        self._recorder.record(
+            Note,
+            code="unseen_process" if self._asked_for else "unseen",
+            text=f"{program} calls a target, and the preload library has not come up in it: it is linked statically, "
+            'or was started with a cleaned environment. What it writes is not seen; injector = "trace" sees it',
+            incarnation=self._incarnation,
+        )
