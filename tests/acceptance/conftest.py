@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from prepared import Prepared
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -40,8 +40,9 @@ class Outcome:
 class Project:
     """A directory of a user's, and `ackgap` run in it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, prepared: Prepared) -> None:
         self.path = path
+        self._prepared = prepared
 
     def write(self, name: str, text: str) -> Path:
         file = self.path / name
@@ -50,10 +51,9 @@ class Project:
         return file
 
     def ackgap(self, *arguments: str, out: str = "out", limit_s: float = 120) -> Outcome:
-        command = [sys.executable, "-m", "ackgap", *arguments]
         if arguments[0] == "run":
-            command += ["--out", out]
-        done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=limit_s, check=False)
+            arguments += ("--out", out)
+        done = self._prepared.run(arguments, directory=self.path, limit_s=limit_s)
         assert "Traceback" not in done.stderr, done.stderr
         return Outcome(done.returncode, done.stdout, done.stderr, self.path / out)
 
@@ -72,11 +72,17 @@ class Project:
         )
 
 
+@pytest.fixture(scope="session")
+def prepared() -> Iterator[Prepared]:
+    with Prepared() as made:
+        yield made
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, prepared: Prepared) -> Project:
     path = tmp_path / "project"
     path.mkdir()
-    return Project(path)
+    return Project(path, prepared)
 
 
 @pytest.fixture
