@@ -44,6 +44,11 @@ _LIBRARIES = (
 def network_note(scenario: Scenario, *, isolated: bool) -> str:
     """Return what is refused, and what cannot be, in a sentence for before the start."""
     allowed = f" except to {', '.join(scenario.worker_hosts)}" if scenario.worker_hosts else ""
+    if scenario.worker.container is not None:
+        return (
+            "Workers run in containers at a network without a way out: nothing but the targets, and what a Compose "
+            "file brings, can be reached, in any language."
+        )
     if isolated:
         what = "targets and services" if scenario.services else "targets"
         return f"Workers run in a network of their own: nothing but the {what} can be reached, in any language."
@@ -60,7 +65,7 @@ def network_note(scenario: Scenario, *, isolated: bool) -> str:
 
 def runs_python(scenario: Scenario) -> bool:
     """Whether the worker is started by a Python interpreter."""
-    return _is_python(scenario.worker.command[0])
+    return bool(scenario.worker.command) and _is_python(scenario.worker.command[0])
 
 
 def _is_python(program: str) -> bool:
@@ -74,7 +79,7 @@ def _interpreters(scenario: Scenario, variants: Sequence[Variant]) -> dict[Envir
     """
     found: dict[EnvironmentSpec | None, str] = {}
     for home in dict.fromkeys(scenario.environment_of(variant) for variant in variants):
-        if home is not None and home.directory is None:
+        if (home is not None and home.directory is None) or scenario.worker.container is not None:
             continue
         program = scenario.command_in(home, scenario.worker.command)[0]
         if _is_python(program):

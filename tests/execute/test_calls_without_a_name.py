@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ackgap.execute.life import Life
-from ackgap.execute.process import WorkerProcess
+from ackgap.execute.plain_process import PlainProcess
 
 LINE = ("tickets", "POST", "/mcp")
 
 
 @pytest.fixture
 def life() -> Life:
-    return Life(incarnation=1, token="t", process=WorkerProcess(token="t", output_bytes=1))
+    return Life(incarnation=1, token="t", process=PlainProcess(token="t", output_bytes=1))
 
 
 def test_the_only_call_on_its_way_gets_the_name(life):

@@ -15,7 +15,7 @@ from ackgap.execute import copies
 from ackgap.execute.copies import Copier, ParkedCopy
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.life import Life
-from ackgap.execute.process import WorkerProcess
+from ackgap.execute.plain_process import PlainProcess
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
 from ackgap.model.boundary import CrashPoint, Phase
@@ -154,7 +154,7 @@ def test_nobody_passes_while_another_point_is_copied(tmp_path: Path) -> None:
             strike_call=None,  # type: ignore[arg-type]
         )
         copier = gatekeeper.copier = SlowCopier()
-        gatekeeper.admit(Life(incarnation=1, token="", process=WorkerProcess(token="", output_bytes=10)))
+        gatekeeper.admit(Life(incarnation=1, token="", process=PlainProcess(token="", output_bytes=10)))
         passed_during: list[str] = []
 
         async def call(number: int) -> None:

@@ -61,7 +61,7 @@ class ParkingGate(OpenGate):
         self._parked: list[tuple[int, Phase, asyncio.Future[None]]] = []
         self._changed = asyncio.Event()
 
-    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:
+    def incarnation_of(self, peer_port: int, local_port: int, peer_host: str = "127.0.0.1") -> int | None:
         return self.life
 
     async def reached(self, *, incarnation: int, name: str, occurrence: int, phase: Phase, attempt: int) -> Any:

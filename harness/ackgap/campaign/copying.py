@@ -32,6 +32,8 @@ def why_not_copied(scenario: Scenario) -> str:
     """Return why no cell of a scenario can begin with a copy; empty where they may."""
     if reason := out_of_sight(scenario):
         return reason
+    if scenario.worker.container is not None:
+        return "the worker runs in a container, whose own file system is not copied"
     return "the worker keeps state outside of its cell" if scenario.worker.external_state else ""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ackgap.execute import containment
 from ackgap.execute.launch import Launch
+from ackgap.execute.plain_process import PlainProcess
 from ackgap.execute.process import WorkerProcess
 from ackgap.execute.resting import at_rest
 from ackgap.execute.services.daemon import port_answers
@@ -39,7 +40,7 @@ class Client:
         self.grace_s = spec.grace_s
         self._somebody_else_says = scenario.worker.finished_when is not None
         self._launch = launch
-        self._process = WorkerProcess(token="", output_bytes=scenario.limits.output_bytes, redactor=launch.redactor)
+        self._process = PlainProcess(token="", output_bytes=scenario.limits.output_bytes, redactor=launch.redactor)
         self._started = False
         self._not_ready = ""
 

@@ -17,11 +17,14 @@ import psutil
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment, workspace
+from ackgap.execute.containers.reaper import remove_run
 
-__all__ = ["Ground", "clear_ground", "kill_left", "prepare_ground", "remove_ground", "sweep_dead_runs"]
+__all__ = ["CONTAINERS", "Ground", "clear_ground", "kill_left", "prepare_ground", "remove_ground", "sweep_dead_runs"]
 
 _PREFIX = "ackgap-"
 _OWNER = "owner.json"
+CONTAINERS = "containers"
+"""A file that is there where a run has containers, so that the next run asks for what is left of them."""
 _NOBODYS_AFTER_S = 3600.0
 _REMOVAL_LIMIT_S = 2.0
 _BASE_BYTES = 70
@@ -35,10 +38,12 @@ class Ground:
     Attributes:
         directory: Short, since the path of a socket below it is limited to about 100 characters.
         run_token: In the environment of every process of the run.
+        owner: The harness: its process id, and when it started, as `pid:seconds`.
     """
 
     directory: Path
     run_token: str
+    owner: str = ""
 
 
 def prepare_ground() -> Ground:
@@ -59,7 +64,7 @@ def prepare_ground() -> Ground:
             where=_base(),
             next_step="free some space there, or set TMPDIR to a directory with room",
         ) from error
-    return Ground(directory=directory, run_token=token)
+    return Ground(directory=directory, run_token=token, owner=f"{owner['pid']}:{owner['started_s']}")
 
 
 def _base() -> str:
@@ -109,6 +114,8 @@ def sweep_dead_runs() -> None:
         except (OSError, ValueError, KeyError, TypeError):
             continue
         if not alive:
+            if (directory / CONTAINERS).exists():
+                remove_run(token)
             _kill_run(token)
             remove_ground(directory)
 

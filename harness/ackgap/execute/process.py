@@ -1,41 +1,48 @@
-"""One life of the worker as an operating system sees it: started, watched, stopped, killed, and its exit status."""
+"""One life of the worker as an operating system sees it: started, watched, stopped, killed, and its exit status.
+
+What all lives have in common is here. `plain_process` has those that are processes of this machine, and
+`containers.process` those that run in a container.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
-import shutil
 import signal
-import subprocess
-import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ackgap.errors import ProbeFailed
+from ackgap.errors import HarnessFailed
 from ackgap.execute import containment
+from ackgap.execute.listening import Listener
 from ackgap.execute.nursery import Nursery
 from ackgap.target.wire.redaction import Redactor, tail_of
 
-__all__ = ["TOKEN_VARIABLE", "WorkerProcess"]
+__all__ = ["GONE_LIMIT_S", "TOKEN_VARIABLE", "WorkerProcess"]
 
 TOKEN_VARIABLE = "ACKGAP_TOKEN"  # noqa: S105 - the name of the variable, not a secret
-_CHUNK_BYTES = 65536
 _LINE_BYTES = 16384
 
-_GONE_LIMIT_S = 120.0
+GONE_LIMIT_S = 120.0
 """Real seconds; a killed process is gone once whoever reaps it has had his turn."""
 
 
-class WorkerProcess:
-    """A worker's process and everything below it.
+class WorkerProcess(ABC):
+    """A worker's main process and everything below it.
 
     Args:
         token: Secret of this life; it is in the environment of everything that the life starts.
         output_bytes: How much of what it prints is kept, from the end.
         in_doubt_when: Searched for in every line that it prints.
         redactor: Takes secrets out of what it prints, before anybody cuts a part out of that.
+
+    Attributes:
+        in_doubt_text: The line that matched.
+        address: Its own address in the network of its targets; empty where it shares one with others.
+        out_of_memory: The kernel has killed it, or some of it, because there was no memory left.
+        listener: Gets hold of its system calls, where they are to stand.
     """
 
     def __init__(
@@ -58,61 +65,27 @@ class WorkerProcess:
         self._return_code: int | None = None
         self._exited = asyncio.Event()
         self._output_ended = asyncio.Event()
-        self._siblings: frozenset[int] = frozenset()
         self.in_doubt_text: str | None = None
+        self.address = ""
+        self.out_of_memory = False
+        self.listener: Listener | None = None
 
+    @abstractmethod
     def start(
         self, command: Sequence[str], *, directory: Path, env: Mapping[str, str], nursery: Nursery | None = None
     ) -> int:
-        """Start it in a session of its own and return its process id.
+        """Start it and return its process id.
 
         Args:
             command: Argument vector.
             directory: Where it runs.
-            env: Its whole environment.
+            env: Its environment.
             nursery: Fork it there instead of starting a program.
 
         Raises:
-            ProbeFailed: The program does not exist or cannot be started.
+            ProbeFailed: It cannot be started.
             NurseryUnfit: The nursery has died.
         """
-        assert self._pid is None, "a WorkerProcess is started once"
-        reading, writing = os.pipe()
-        try:
-            if nursery is not None:
-                self._pid = nursery.fork(command, directory=directory, env=env, output=writing, ended=self._ended)
-            else:
-                self._pid = self._start_program(command, directory, env, writing)
-        except BaseException:
-            os.close(reading)
-            raise
-        finally:
-            os.close(writing)
-        self._watch_output(reading)
-        return self._pid
-
-    def _start_program(self, command: Sequence[str], directory: Path, env: Mapping[str, str], output: int) -> int:
-        program = shutil.which(command[0], path=env.get("PATH")) or str(directory / command[0])
-        try:
-            popen = subprocess.Popen(
-                [program, *command[1:]],
-                executable=program,
-                cwd=directory,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=containment.die_with_parent(),  # noqa: PLW1509 - one prctl call, nothing that needs a lock
-            )
-        except OSError as error:
-            raise ProbeFailed(
-                f"the worker could not be started: {error.strerror}",
-                where=" ".join(command),
-                next_step="check the command; it runs in a copy of the worker's directory",
-            ) from error
-        self._watch_exit(popen)
-        return popen.pid
 
     @property
     def pid(self) -> int:
@@ -145,24 +118,13 @@ class WorkerProcess:
             self._told = self._output_count, self._redactor.text(text)
         return self._told[1]
 
+    @abstractmethod
     def pids(self) -> list[int]:
         """Return every process of this life that is still there; none before it has been started."""
-        if self._pid is None:
-            return []
-        if containment.parent_of_orphans_is_us():
-            below = containment.descendants(os.getpid())
-            if not self._siblings:
-                return below
-            # A child may have been started with another environment; an orphan has only that.
-            tree = {self.pid, *containment.descendants(self.pid)}
-            return [pid for pid in below if pid in tree or _has_token(pid, self.token)]
-        found = [self.pid, *containment.descendants(self.pid)] if not self._exited.is_set() else []
-        found += containment.processes_with_environment(TOKEN_VARIABLE, self.token)
-        return list(dict.fromkeys(found))
 
     def living(self) -> list[int]:
-        """Return the processes of this life that are not zombies, reaping those that nobody waits for."""
-        return containment.living(self.pids(), not_reaped_here=self._siblings | {self.pid})
+        """Return the processes of this life that are not zombies."""
+        return containment.living(self.pids())
 
     def has_died_elsewhere(self, output: str) -> None:
         """Stand for a life of an earlier run, of which a copy was made; it is as good as killed."""
@@ -170,22 +132,16 @@ class WorkerProcess:
         self._output_ended.set()
         self._ended(-signal.SIGKILL)
 
-    def lives_beside(self, others: frozenset[int]) -> None:
+    def lives_beside(self, others: frozenset[int]) -> None:  # noqa: B027 - most need not be told
         """Say which main processes of other lives are alive, so that this life's are told apart from theirs."""
-        self._siblings = others
 
+    @abstractmethod
     async def kill(self) -> int:
         """SIGKILL all of it, wait until it is gone, and return how many processes outlived the main one."""
-        outlived = 0 if self._exited.is_set() else 1
-        killed = containment.kill_all(self.pids, not_reaped_here=self._siblings | {self.pid})
-        await asyncio.wait_for(self._exited.wait(), _GONE_LIMIT_S)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._output_ended.wait(), 1)
-        return max(0, killed - outlived)
 
+    @abstractmethod
     def tell_to_end(self) -> None:
-        """Ask its main process to end (SIGTERM)."""
-        containment.signal_all([] if self._exited.is_set() else [self.pid], signal.SIGTERM)
+        """Ask its main process to end."""
 
     async def end(self, *, grace_s: float) -> None:
         """Ask its main process to end, and wait for that so many real seconds; `kill` does the rest."""
@@ -193,17 +149,41 @@ class WorkerProcess:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), grace_s)
 
+    @abstractmethod
     def pause(self) -> None:
-        """SIGSTOP all of it."""
-        containment.signal_all(self.pids(), signal.SIGSTOP)
+        """Stop all of it."""
 
+    @abstractmethod
     def stand_still(self) -> bool:
-        """SIGSTOP all of it, and wait until nothing of it goes on; return whether that came about."""
-        return containment.stop_all(self.pids)
+        """Stop all of it, and wait until nothing of it goes on; return whether that came about."""
 
+    @abstractmethod
     def wake(self) -> None:
-        """SIGCONT all of it."""
-        containment.signal_all(self.pids(), signal.SIGCONT)
+        """Let all of it go on."""
+
+    async def cut_off(self) -> None:
+        """Take its network away, and leave it running.
+
+        Raises:
+            HarnessFailed: It has no network of its own.
+        """
+        raise HarnessFailed(
+            "a plain process shares its network with its targets and cannot be cut off",
+            where="fault disconnect",
+            next_step="run the worker in a container: worker.image, or worker.build",
+        )
+
+    async def run_out_of_memory(self) -> None:
+        """Leave it no memory, until the kernel kills something of it.
+
+        Raises:
+            HarnessFailed: That cannot be done to it, or the kernel killed nothing.
+        """
+        raise HarnessFailed(
+            "a plain process has no memory of its own that could run out",
+            where="fault oom",
+            next_step="run the worker in a container: worker.image, or worker.build",
+        )
 
     async def output_drained(self, limit_s: float = 1.0) -> None:
         """Wait until everything that it printed has been read, or a process that outlived it holds the pipe."""
@@ -213,47 +193,6 @@ class WorkerProcess:
     def _ended(self, return_code: int) -> None:
         self._return_code = return_code
         self._exited.set()
-
-    def _watch_exit(self, popen: subprocess.Popen[bytes]) -> None:
-        loop = asyncio.get_running_loop()
-        if hasattr(os, "pidfd_open"):
-            with contextlib.suppress(OSError):
-                descriptor = os.pidfd_open(popen.pid)
-
-                def ended() -> None:
-                    loop.remove_reader(descriptor)
-                    os.close(descriptor)
-                    self._ended(popen.wait())
-
-                loop.add_reader(descriptor, ended)
-                return
-
-        def wait() -> None:
-            return_code = popen.wait()
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._ended, return_code)
-
-        threading.Thread(target=wait, daemon=True, name="ackgap-wait").start()
-
-    def _watch_output(self, descriptor: int) -> None:
-        loop = asyncio.get_running_loop()
-        os.set_blocking(descriptor, False)
-
-        def readable() -> None:
-            try:
-                data = os.read(descriptor, _CHUNK_BYTES)
-            except BlockingIOError:
-                return
-            except OSError:
-                data = b""
-            if not data:
-                loop.remove_reader(descriptor)
-                os.close(descriptor)
-                self._output_ended.set()
-                return
-            self._keep(data)
-
-        loop.add_reader(descriptor, readable)
 
     def _keep(self, data: bytes) -> None:
         self._output += data
@@ -270,10 +209,3 @@ class WorkerProcess:
             if self._in_doubt_when.search(text):
                 self.in_doubt_text = self._redactor.text(text.strip())
                 return
-
-
-def _has_token(pid: int, token: str) -> bool:
-    try:
-        return f"{TOKEN_VARIABLE}={token}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False

@@ -159,7 +159,8 @@ class Succession:
     async def _wake_to_its_end(self, paused: Life) -> None:
         paused.process.wake()
         paused.thaw()
-        text = f"life {paused.incarnation} woke up"
+        cut_off = paused.blow is not None and paused.blow.kind is FaultKind.DISCONNECT
+        text = f"life {paused.incarnation} {'is connected again' if cut_off else 'woke up'}"
         self._recorder.record(Note, code="woken", text=text, incarnation=paused.incarnation)
         await self._lifetimes.live(paused)
 
@@ -197,7 +198,7 @@ class Succession:
         if self._outage is not None:
             outage, self._outage = self._outage, None
             await outage.end()
-        deaths = [blow.manner for blow in _blows(lives) if blow.kind is not FaultKind.PAUSE]
+        deaths = [blow.manner for blow in _blows(lives) if not blow.kind.overlaps]
         if finished or not deaths:
             return
         if self._engine is not None and self._order.scenario.hurries:

@@ -35,12 +35,16 @@ class NameWitness(asyncio.DatagramProtocol):
         self._own_names = {socket.gethostname().lower(), "localhost"}
         self._transports: list[asyncio.DatagramTransport] = []
 
-    async def listen(self) -> bool:
-        """Take the name servers' addresses; return whether at least one could be taken."""
+    async def listen(self, only: str | None = None) -> bool:
+        """Take the name servers' addresses; return whether at least one could be taken.
+
+        Args:
+            only: Our own address that is the one name server; the system's, where it is None.
+        """
         loop = asyncio.get_running_loop()
-        for number, address in enumerate(_name_servers()):
+        for number, address in enumerate(_name_servers() if only is None else [only]):
             try:
-                if not address.startswith("127."):
+                if only is None and not address.startswith("127."):
                     _add_to_loopback(address, number)
                 transport, _ = await loop.create_datagram_endpoint(
                     lambda: _Door(self), local_addr=(address, _NAME_PORT)

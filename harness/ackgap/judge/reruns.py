@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from ackgap.judge.case import Case
 from ackgap.model.boundary import Phase
 from ackgap.model.event import AttemptReceived, BoundaryReached, EffectApplied, IncarnationStarted
-from ackgap.model.manner import FaultKind
 
 __all__ = ["how_it_ran_again"]
 
@@ -60,7 +59,7 @@ def _asleep(case: Case, life: int, seq: int) -> bool:
     """Whether a life had been paused before an event, so that what it does later it does after waking up."""
     for event in case.history.faults:
         planned = case.planned(event)
-        if event.incarnation == life and event.seq < seq and planned is not None and planned.kind is FaultKind.PAUSE:
+        if event.incarnation == life and event.seq < seq and planned is not None and planned.kind.overlaps:
             return True
     return False
 

@@ -22,7 +22,7 @@ def goes_deeper(schedule: Schedule, depth: int) -> bool:
     """
     if not schedule.faults or schedule.depth >= depth or schedule.repeats > 1:
         return False
-    return schedule.faults[-1].kind in (FaultKind.KILL, FaultKind.TERM)
+    return schedule.faults[-1].kind in (FaultKind.KILL, FaultKind.TERM, FaultKind.OOM)
 
 
 def faults_in_recovery(schedule: Schedule, history: History, globs: Sequence[str] = ()) -> tuple[Fault, ...]:

@@ -255,7 +255,7 @@ def _reached(event: BoundaryReached, history: History) -> tuple[str, str, str] |
 
 def _fault(event: FaultInjected, history: History) -> tuple[str, str, str]:  # noqa: ARG001
     kind = event.fault.lstrip("0123456789.")
-    mark = "‖" if kind.startswith(("pause", "hold")) else "✕"
+    mark = "‖" if kind.startswith(("pause", "disconnect", "hold")) else "✕"
     return mark, f"{event.fault} ({event.settling})", "bold red"
 
 

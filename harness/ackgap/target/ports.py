@@ -31,7 +31,7 @@ class Recorder(Protocol):
 class Gate(Protocol):
     """Whoever decides when a request may go on."""
 
-    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:
+    def incarnation_of(self, peer_port: int, local_port: int, peer_host: str = "127.0.0.1") -> int | None:
         """Return which life holds the other end of a connection that has just been accepted.
 
         0 means that it cannot be told and the connection is served; None means that no process of the worker
@@ -71,7 +71,7 @@ class OpenGate:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
-    def incarnation_of(self, peer_port: int, local_port: int) -> int | None:  # noqa: ARG002
+    def incarnation_of(self, peer_port: int, local_port: int, peer_host: str = "127.0.0.1") -> int | None:  # noqa: ARG002
         """Every connection belongs to the first life."""
         return 1
 

@@ -287,18 +287,18 @@ class TargetService:
             except OSError:
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            connection = self._adopt(sock, peer[1])
+            connection = self._adopt(sock, peer[0], peer[1])
             if connection is not None:
                 with suppress(OSError):
                     await loop.connect_accepted_socket(lambda made=connection: made, sock)  # type: ignore[misc]
 
-    def _adopt(self, sock: socket.socket, peer_port: int) -> Connection | None:
+    def _adopt(self, sock: socket.socket, peer_host: str, peer_port: int) -> Connection | None:
         """Decide whose connection it is, once and for all; None if it is nobody's."""
         cell = self._cell
         if cell is None:
             reset(sock)
             return None
-        incarnation = cell.gate.incarnation_of(peer_port, self.port)
+        incarnation = cell.gate.incarnation_of(peer_port, self.port, peer_host)
         dying = cell.dying - cell.drained
         if incarnation is None and len(dying) == 1:
             # Nobody holds it, and a life is just being killed: its process has died while this was in the backlog.
@@ -329,7 +329,7 @@ class TargetService:
             except OSError:
                 return
             sock.setblocking(False)
-            holder = cell.gate.incarnation_of(peer[1], self.port)
+            holder = cell.gate.incarnation_of(peer[1], self.port, peer[0])
             # A peer that nobody holds any more, right after a death, is the one that died.
             connection = Connection(_Owner(cell), sock, incarnation if holder is None else holder)
             if connection.incarnation != incarnation:

@@ -1,0 +1,180 @@
+"""Dock: where the containers of one slot lie: a private network without a way out, and an address for each life.
+
+    worker (172.18.0.2) -- bridge without a route -- gateway (172.18.0.1, this machine): targets, and a name server
+
+The network is *internal*: the engine gives its containers no route, so that nothing but this machine can be reached
+from it, in any language. Targets listen at the gateway's address. Which life a connection comes from is told by its
+address: each life has one of its own, the same in every cell, since durable state may contain it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+from ackgap.errors import HarnessFailed
+from ackgap.execute.containers.docker import Api, connect, error_text, labels_of
+from ackgap.execute.containers.images import image_of
+from ackgap.execute.containers.reaper import remove_run
+from ackgap.scenario.container import ContainerSpec
+
+__all__ = ["INJECTOR_PLACE", "Dock", "Manifest"]
+
+INJECTOR_PLACE = "/ackgap/worker"
+"""Where a container has what runs inside the worker."""
+
+_INJECTOR = Path(__file__).parents[2] / "worker"
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a container of a life is made of.
+
+    Attributes:
+        command: Argument vector; empty leaves it to the image.
+        directory: Where it runs; the same path as outside.
+        env: Added to the image's.
+        number: Of the life; it has an address by that.
+        hostname: What it takes itself to be.
+        mounts: Paths outside by those inside.
+    """
+
+    command: Sequence[str]
+    directory: Path
+    env: Mapping[str, str]
+    number: int
+    hostname: str
+    mounts: Mapping[str, Path]
+
+
+class Dock:
+    """The containers of a slot, and their network.
+
+    Args:
+        spec: How the containers are made.
+        run_token: Of the run.
+        owner: The harness, as `pid:seconds`.
+        slot: Number of the slot.
+
+    Attributes:
+        gateway: This machine's address in the network.
+        api: A client of the engine.
+    """
+
+    def __init__(self, spec: ContainerSpec, *, run_token: str, owner: str, slot: int) -> None:
+        self.spec = spec
+        self._run_token = run_token
+        self._slot = slot
+        self.labels = dict(labels_of(run_token, owner=owner, slot=slot))
+        self.network = f"ackgap-{run_token[:8]}-s{slot}"
+        self.image = image_of(spec)
+        self.api: Api = connect()
+        self._closed = False
+        self._made = 0
+        self._subnet = self._make_network()
+        self.gateway = str(self._subnet[1])
+        self.image_env = self._environment_of_image()
+
+    def address(self, number: int) -> str:
+        """Return the address of a life."""
+        return str(self._subnet[1 + number])
+
+    def address_beside(self, number: int) -> str:
+        """Return an address for what is no life, from 1; they are at the other end of the network."""
+        return str(IPv4Address(int(self._subnet.broadcast_address) - number))
+
+    def life_at(self, address: str) -> int:
+        """Return which life, from 1, may have an address; 0 where it is no life's."""
+        with contextlib.suppress(ValueError):
+            found = IPv4Address(address)
+            if found in self._subnet:
+                return max(0, int(found) - int(self._subnet[1]))
+        return 0
+
+    def create(self, manifest: Manifest) -> str:
+        """Make a container that has not been started; return its id.
+
+        Raises:
+            docker.errors.APIError: The engine refuses.
+        """
+        binds = {str(outside): {"bind": inside, "mode": "rw"} for inside, outside in manifest.mounts.items()}
+        binds[str(_INJECTOR)] = {"bind": INJECTOR_PLACE, "mode": "ro"}
+        self._made += 1
+        made = self.api.create_container(
+            self.image,
+            command=list(manifest.command) or None,
+            name=f"{self.network}-{manifest.number}-{self._made}",
+            environment=dict(manifest.env),
+            working_dir=str(manifest.directory),
+            user=f"{os.getuid()}:{os.getgid()}",  # what it writes has to be removed by us
+            hostname=manifest.hostname,
+            labels=self.labels,
+            host_config=self.api.create_host_config(
+                binds=binds,
+                network_mode=self.network,
+                init=self.spec.init or None,
+                dns=[self.gateway],
+                security_opt=["no-new-privileges"],
+                log_config={"type": "none"},
+            ),
+            networking_config=self.api.create_networking_config(
+                {self.network: self.api.create_endpoint_config(ipv4_address=self.address(manifest.number))}
+            ),
+        )
+        return str(made["Id"])
+
+    def close(self) -> None:
+        """Take everything of the slot away; called from any thread, and more than once."""
+        if not self._closed:
+            self._closed = True
+            remove_run(self._run_token, slot=self._slot)
+
+    def _environment_of_image(self) -> dict[str, str]:
+        config: Mapping[str, Any] = self.api.inspect_image(self.image)["Config"] or {}
+        pairs = (text.partition("=") for text in config.get("Env") or ())
+        return {name: value for name, _, value in pairs}
+
+    def _make_network(self) -> IPv4Network:
+        """Make the network, and make it once more with the same addresses: only then may we give them out.
+
+        Raises:
+            HarnessFailed: The engine refuses.
+        """
+        import docker
+
+        problem: Exception | None = None
+        for _ in range(_TRIES):
+            try:
+                network = self._made_network(None)
+                self.api.remove_network(self.network)
+                return self._made_network(network)
+            except docker.errors.APIError as error:  # another slot was given the same addresses in between
+                problem = error
+                with contextlib.suppress(docker.errors.APIError):
+                    self.api.remove_network(self.network)
+        raise HarnessFailed(
+            f"the Docker engine gives no network: {error_text(problem or Exception())}",
+            where=self.network,
+            next_step="remove networks that nobody needs (`docker network prune`); each slot needs one",
+        )
+
+    def _made_network(self, addresses: IPv4Network | None) -> IPv4Network:
+        import docker
+
+        pools = []
+        if addresses is not None:
+            pools = [docker.types.IPAMPool(subnet=str(addresses), gateway=str(addresses[1]))]
+        self.api.create_network(
+            self.network,
+            driver="bridge",
+            internal=True,
+            labels=self.labels,
+            ipam=docker.types.IPAMConfig(pool_configs=pools) if pools else None,
+        )
+        return IPv4Network(self.api.inspect_network(self.network)["IPAM"]["Config"][0]["Subnet"])
