@@ -77,10 +77,15 @@ def tool_checks() -> Iterator[Checkup]:
         (
             "strace",
             ("strace",),
-            "looking at what a worker in any language writes; nothing needs it",
+            "looking at a worker by yourself; ackgap has system calls stand without it",
             "apt-get install strace",
         ),
-        ("compiler", ("cc", "gcc", "clang"), "packages without wheels; nothing needs it", "apt-get install gcc"),
+        (
+            "compiler",
+            ("cc", "gcc", "clang"),
+            'injector = "preload": durable writes of workers in any language',
+            "apt-get install gcc libc6-dev",
+        ),
     ):
         program = next((found for found in map(shutil.which, programs) if found), None)
         yield Checkup(

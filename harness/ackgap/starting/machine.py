@@ -17,6 +17,7 @@ from pathlib import Path
 from ackgap.content import scenarios_directory, targets_directory
 from ackgap.errors import AckgapError
 from ackgap.execute.isolation import can_isolate
+from ackgap.execute.seccomp import lacking
 from ackgap.starting.checkup import Checkup
 from ackgap.support import check_platform, cores
 
@@ -111,6 +112,17 @@ def kernel_checks() -> Iterator[Checkup]:
         used_for="kills that are whole",
         remedy="" if subreaper else "run in a Linux container where workers start daemons",
     )
+    why_not = lacking()
+    yield Checkup(
+        group="kernel",
+        name="system calls",
+        there=not why_not,
+        found=f"cannot be made to stand: {why_not}"
+        if why_not
+        else "can be made to stand (seccomp user notification), in any program",
+        used_for='injector = "trace": durable writes of static programs, and of any other',
+        remedy='injector = "preload" for what is linked dynamically' if why_not else "",
+    )
     scope = _read("/proc/sys/kernel/yama/ptrace_scope")
     if scope:
         yield Checkup(
@@ -118,7 +130,7 @@ def kernel_checks() -> Iterator[Checkup]:
             name="ptrace scope",
             there=scope in ("0", "1"),
             found=f"{scope}: {_PTRACE.get(scope, 'not known')}",
-            used_for="strace and debuggers on a worker; ackgap itself needs none",
+            used_for='injector = "trace", strace and debuggers on a worker',
             remedy="" if scope in ("0", "1") else "sysctl kernel.yama.ptrace_scope=1",
         )
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -42,6 +42,16 @@ the number that each will have as its `op`. Numbers rise in the order in which t
 `blocks_loop` says that a synchronous hook was reached on a thread that runs an event loop, so that every coroutine of
 that loop stands still while this one is parked.
 
+The preload library (`ackgap/preload/library.c`) speaks the same protocol with one connection for each thread that
+announces. Its hello has `"injector": "preload"`, it sends calls at `sending` only, and this:
+
+`{"type": "reach", "id": N, "kind": "file", "phase": "committing", "op": K, "verb", "path", "offset", "size", "head",
+"thread"}`
+    A thread is about to `write`, `rename` (onto the path), `truncate`, `unlink` or `link` a file of the workspace. Each
+    byte of the path is a character of its own; `head` are the first bytes of a write, in hexadecimal digits.
+`{"type": "reach", "id": N, "kind": "file", "phase": "committed" | "failed", "op": K, "thread"}`
+    It has done so, or could not. Said only where the answer to the first has `"then": true`.
+
 To the worker: `{"id": N, "go": true}` lets what is parked at `N` go on. Without a reply it stands until it is killed.
 If the connection breaks, the harness is gone, and the process ends at once with status 70.
 """
