@@ -23,7 +23,8 @@ def test_there_are_examples():
 
 @pytest.mark.parametrize(("scenario", "schedule", "verdict"), EXAMPLES)
 def test_each_example_is_a_known_answer(scenario, schedule, verdict):
-    (file,) = (REPOSITORY / "scenarios").glob(f"*/{scenario}/expected.json")
+    folders = (REPOSITORY / "scenarios" / folder / scenario for folder in ("known-answers", "network", "containers"))
+    file = next(file for file in (folder / "expected.json" for folder in folders) if file.exists())
     expected = json.loads(file.read_text())
     assert expected[f"{schedule}@default"] == verdict
 

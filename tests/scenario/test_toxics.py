@@ -50,7 +50,7 @@ def test_a_scenario_names_toxics_and_thereby_links(scenario):
         ('link = "desk"\ntype = "reset_peer"\nbytes = 1', "toxics.cut.bytes", "it takes timeout"),
         ('link = "desk"\ntype = "down"\nlatency = 1', "toxics.cut.latency", "takes no attribute"),
         ('link = "desk"\ntype = "down"\nstream = "upstream"', "toxics.cut.stream", "both ways"),
-        ('link = "desk"\ntype = "down"\ntoxicity = 0.5', "toxics.cut.toxicity", "unknown key"),
+        ('link = "desk"\ntype = "down"\ntoxicity = 0.5', "toxics.cut.toxicity", "nknown key 'toxicity'"),
     ],
 )
 def test_a_mistake_names_the_key(scenario, toxic, key, said):

@@ -82,13 +82,7 @@ class Supervisor:
         self._striker = Striker(self._recorder, self._store, self._limits, surroundings.targets.values())
         spec = order.scenario.engine
         self._engine = None if spec is None else engine_for(spec, fill=self._launch.fill, directory=surroundings.work)
-        household = surroundings.household
-        self._disturbances = Disturbances(
-            order.scenario.toxics,
-            None if household is None else household.network,
-            self._recorder,
-            surroundings.targets.values(),
-        )
+        self._disturbances = self._make_disturbances()
         self._gatekeeper = self._make_gatekeeper(copies_to)
         self._channel = Channel(
             surroundings.channel,
@@ -199,6 +193,11 @@ class Supervisor:
         if beginning.why_none:
             recorder.record(Note, code="not_copied", text=f"killed, and not copied: {beginning.why_none}")
         return recorder
+
+    def _make_disturbances(self) -> Disturbances:
+        lent = self._surroundings
+        network = None if lent.household is None else lent.household.network
+        return Disturbances(self._order.scenario.toxics, network, self._recorder, lent.targets.values())
 
     def _make_gatekeeper(self, copies_to: Path | None) -> Gatekeeper:
         lent = self._surroundings
