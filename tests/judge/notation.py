@@ -15,6 +15,8 @@ and line ends are for the eye.
     [journal]  [journal]:committing         a durable write; it changes the store's digest once it is committed
     KILL  PAUSE             a fault strikes at the point that was passed last in the life that speaks
       KILL(down=72h) KILL(unsettled) KILL(quiet) KILL(exit=0) KILL(signal=15) KILL(store) KILL(vanished)
+    TOXIC(name)             a fault of the network strikes there; the life goes on
+    UNHEARD                 the target answers the latest call that was left standing, and the answer is lost on its way
     DONE  EXIT(1)  DIES(11) the life ends by itself: finished; with that status; by that signal
     GAVE_UP(waiting)  DOUBT  CHECK(name,fails)  CHECK(name,broken)  CHECK(name,fails,lost)
     LATER(25h)              the targets' clock moves
@@ -367,7 +369,9 @@ class _Writer:
     def _strike(self, kind: FaultKind, options: Mapping[str, str]) -> None:
         point = self.standing[self.life]
         down_s = float(options["down"].removesuffix("h")) * _HOURS_S if "down" in options else 0.0
-        fault = Fault(manner=Manner(kind=kind, down_s=down_s), point=point, incarnation=self.life)
+        fault = Fault(
+            manner=Manner(kind=kind, down_s=down_s, name=options.get("name", "")), point=point, incarnation=self.life
+        )
         settling = Settling.SETTLED if self.hooks else Settling.QUIET_OBSERVED
         settling = Settling.QUIET_OBSERVED if "quiet" in options else settling
         settling = Settling.UNSETTLED if "unsettled" in options else settling
@@ -408,6 +412,14 @@ class _Writer:
 
     def _pause(self, *arguments: str) -> None:
         self._strike(FaultKind.PAUSE, _options(arguments))
+
+    def _toxic(self, name: str) -> None:
+        self._strike(FaultKind.TOXIC, {"name": name})
+
+    def _unheard(self) -> None:
+        call = next(call for call in reversed(self.calls) if call.attempt and not call.answered)
+        self._add(AttemptAnswered, attempt=call.attempt, status=200, decision=call.decision, object_id=call.object_id)
+        call.answered = True
 
     def _ended(self, *, exit_code: int | None, signal: int | None, by_harness: bool = False) -> None:
         self._add(
