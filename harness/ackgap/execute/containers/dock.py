@@ -2,9 +2,10 @@
 
     worker (172.18.0.2) -- bridge without a route -- gateway (172.18.0.1, this machine): targets, and a name server
 
-The network is *internal*: the engine gives its containers no route, so that nothing but this machine can be reached
-from it, in any language. Targets listen at the gateway's address. Which life a connection comes from is told by its
-address: each life has one of its own, the same in every cell, since durable state may contain it.
+The network is *internal*, so that the engine lets nothing out of it, in any language. We do not rely on its firewall
+alone: the way out that containers are given leads to an address at which there is nobody. Targets listen at the
+gateway's address. Which life a connection comes from is told by its address: each life has one of its own, the same in
+every cell, since durable state may contain it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Dock:
 
     def address_beside(self, number: int) -> str:
         """Return an address for what is no life, from 1; they are at the other end of the network."""
-        return str(IPv4Address(int(self._subnet.broadcast_address) - number))
+        return str(self._subnet[-2 - number])
 
     def life_at(self, address: str) -> int:
         """Return which life, from 1, may have an address; 0 where it is no life's."""
@@ -169,7 +170,8 @@ class Dock:
 
         pools = []
         if addresses is not None:
-            pools = [docker.types.IPAMPool(subnet=str(addresses), gateway=str(addresses[1]))]
+            nobody = {"DefaultGatewayIPv4": str(addresses[-2])}
+            pools = [docker.types.IPAMPool(subnet=str(addresses), gateway=str(addresses[1]), aux_addresses=nobody)]
         self.api.create_network(
             self.network,
             driver="bridge",
