@@ -53,3 +53,15 @@ def test_a_toxic_that_could_not_be_switched_on_proves_nothing():
     told = judged("1> tickets.create:applied TOXIC(cut) NOTE(toxic_failed) tickets.create#1 [journal] DONE", TICKET)
     assert told.kind is VerdictKind.INCONCLUSIVE
     assert only(told, "toxic_failed")
+
+
+def test_what_was_written_after_an_answer_that_was_lost_does_not_record_it():
+    probe = "search.query tickets.create [journal]"
+    lost = judged(
+        "1> search.query:applied TOXIC(cut) UNHEARD [note] EXIT(1) 2> search.query tickets.create [journal] DONE", probe
+    )
+    assert lost.kind is VerdictKind.OK
+    heard = judged(
+        "1> search.query [note] EXIT(1) 2> search.query tickets.create [journal] DONE", probe, plan="undisturbed"
+    )
+    assert heard.kind is VerdictKind.WASTED

@@ -1,4 +1,4 @@
-"""Disturbances: the toxics of a cell's schedule, switched on where a life stands at their point, and off again later."""
+"""Disturbances: the toxics of a cell's schedule, switched on where a life stands at their point, and off later."""
 
 from __future__ import annotations
 

@@ -102,6 +102,9 @@ class Case:
         for passage in self.history.passages:
             if passage.attempt == attempt.attempt and passage.phase is Phase.RETURNED:
                 return passage.seq
+        faults = [fault for fault in self.history.faults if fault.incarnation == attempt.incarnation]
+        if any(self.disturbs_network(fault) and not self._heard(attempt, fault) for fault in faults):
+            return None
         answer = self.history.answers.get(attempt.attempt)
         return None if answer is None else answer.seq
 

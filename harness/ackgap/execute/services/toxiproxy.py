@@ -180,7 +180,7 @@ class Toxiproxy(Daemonised):
             return
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + _CLOSING_LIMIT_S
-        while self._abandoned() and loop.time() < ends_s:
+        while self._abandoned() and loop.time() < ends_s:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.005)
 
     def cut(self) -> None:
