@@ -64,7 +64,7 @@ class Launch:
             self._names = {**surroundings.household.names, **self._names}
         self._names_of_lives = self._names  # they alone reach what is behind links through these
         if surroundings.household is not None and surroundings.links:
-            behind = _names_of({name: port for name, port in surroundings.links.items() if name in ports})
+            behind = _names_of({name: port for name, port in surroundings.links.items() if name in ports}, host)
             self._names_of_lives = {**self._names, **surroundings.household.names_behind_links, **behind}
         wires = {} if surroundings.household is None else surroundings.household.wires
         self._wires = {surroundings.links.get(name, port) for name, port in wires.items()} | {*wires.values()}

@@ -103,13 +103,15 @@ class Household:
             self._services.append(service)
             self._names |= {f"{spec.name}.{part}": text for part, text in service.parts().items()}
         self.network: Toxiproxy | None = None
+        self._host = "127.0.0.1" if dock is None else dock.gateway
         if links:
             ports = target_ports or {}
             own = directory / Toxiproxy.name
             own.mkdir(parents=True, exist_ok=True)
             self.network = Toxiproxy(
-                {link: f"127.0.0.1:{ports[link]}" if link in ports else self._address_of(link) for link in links},
+                {link: f"{self._host}:{ports[link]}" if link in ports else self._address_of(link) for link in links},
                 Place(directory=own, run_token=run_token, label=label, fill=self._fill, above=(*above, directory)),
+                host=self._host,
             )
             self._services.append(self.network)
 
@@ -132,11 +134,11 @@ class Household:
         found = {}
         for link, port in self.links.items():
             if f"{link}.port" in self._names:
-                changed = {"host": "127.0.0.1", "port": str(port)}
+                changed = {"host": self._host, "port": str(port)}
                 for key, text in self._names.items():
                     name, _, part = key.partition(".")
                     if name == link:
-                        found[key] = changed.get(part, text.replace(self._address_of(link), f"127.0.0.1:{port}"))
+                        found[key] = changed.get(part, text.replace(self._address_of(link), f"{self._host}:{port}"))
         return found
 
     @property

@@ -58,14 +58,16 @@ class Toxiproxy(Daemonised):
     Args:
         upstreams: `HOST:PORT` by the name of the target or service that a link leads to.
         place: Where it may run.
+        host: Address at which the worker reaches links: of loopback, or of the network that its container is in.
 
     Attributes:
-        ports: Of loopback, by the name of the link.
+        ports: Of that host, by the name of the link.
     """
 
     name = "toxiproxy"
 
-    def __init__(self, upstreams: Mapping[str, str], place: Place) -> None:
+    def __init__(self, upstreams: Mapping[str, str], place: Place, *, host: str = "127.0.0.1") -> None:
+        self._host = host
         self._place = place
         self._upstreams = dict(upstreams)
         taken: set[int] = set()
@@ -101,7 +103,7 @@ class Toxiproxy(Daemonised):
         self._daemon.start(self.is_up, self._start_limit_s)
         self._server = self._client()
         for name, upstream in self._upstreams.items():
-            listen = f"127.0.0.1:{self.ports[name]}"
+            listen = f"{self._host}:{self.ports[name]}"
             self._proxies[name] = self._asked(functools.partial(self._server.create, upstream, name, listen=listen))
 
     def renew(self) -> None:
