@@ -149,7 +149,6 @@ def _container(scenario: Scenario) -> Iterator[Mistake]:
         ("worker.environment", worker.environment, "Install its packages into the image."),
         ("worker.requires", worker.requires, "Install them into the image."),
         ("worker.allow_hosts", worker.allow_hosts, "Put a target in front of it: targets.NAME.upstream."),
-        ("toxics", scenario.toxics, "Use the fault 'disconnect'."),
         ("client", scenario.client, "Let a service start the work, or the worker itself."),
     )
     for key, given, next_step in elsewhere:
