@@ -247,8 +247,8 @@ def _copy_file_range(note: Notification, root: str) -> Change | None:
 def _copies(note: Notification, root: str, source: int, from_at: int, out: int, to_at: int, size: int) -> Change | None:
     """Understand a copy between two open files; where there is an address of an offset, that is moved on as well."""
     path = _open_file(note.tid, out, root)
-    if not path:
-        return None
+    if not path or _is_at_end(note.tid, source, _offset(note.tid, from_at)):
+        return None  # a copier asks once more at the end
 
     def do() -> int:
         start, end = (_offset(note.tid, place) for place in (from_at, to_at))
@@ -263,6 +263,14 @@ def _copies(note: Notification, root: str, source: int, from_at: int, out: int, 
         return done
 
     return Change(FileCall(verb="write", path=path, size=size), do)
+
+
+def _is_at_end(tid: int, descriptor: int, offset: int | None) -> bool:
+    status = os.stat(f"/proc/{tid}/fd/{descriptor}")  # noqa: PTH116
+    if offset is None:
+        with open(f"/proc/{tid}/fdinfo/{descriptor}", encoding="ascii") as file:  # noqa: PTH123
+            offset = int(file.readline().split()[1])
+    return stat.S_ISREG(status.st_mode) and offset >= status.st_size
 
 
 def _offset(tid: int, address: int) -> int | None:

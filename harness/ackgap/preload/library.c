@@ -379,17 +379,29 @@ SEEN ssize_t pwritev64(int fd, const struct iovec *v, int n, off64_t at) { WRITE
 SEEN ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int f) { WRITES_PARTS(pwritev2, fd, v, n, at, fd, v, n, at, f); }
 SEEN ssize_t pwritev64v2(int fd, const struct iovec *v, int n, off64_t at, int f) { WRITES_PARTS(pwritev64v2, fd, v, n, at, fd, v, n, at, f); }
 
-#define COPIES(name, descriptor, size, ...)                                                                                   \
+/* How much is left to be copied; a copier asks once more at the end, which changes nothing. */
+static size_t left(int in, const off64_t *at, size_t size) {
+    struct stat status;
+    int error = errno;
+    if (ready && !inside && fstat(in, &status) == 0 && S_ISREG(status.st_mode)) {
+        off64_t from = at != NULL ? *at : lseek64(in, 0, SEEK_CUR);
+        if (from >= status.st_size) size = 0;
+    }
+    errno = error;
+    return size;
+}
+
+#define COPIES(name, descriptor, in, at, size, ...)                                                                           \
     struct change change;                                                                                                     \
-    write_begins(&change, descriptor, NULL, 0, -1, size);                                                                     \
+    write_begins(&change, descriptor, NULL, 0, -1, left(in, (const off64_t *)(at), size));                                    \
     ssize_t result = REAL(name)(__VA_ARGS__);                                                                                 \
     done(&change, result >= 0);                                                                                               \
     return result
 
-SEEN ssize_t sendfile(int out, int in, off_t *at, size_t n) { COPIES(sendfile, out, n, out, in, at, n); }
-SEEN ssize_t sendfile64(int out, int in, off64_t *at, size_t n) { COPIES(sendfile64, out, n, out, in, at, n); }
+SEEN ssize_t sendfile(int out, int in, off_t *at, size_t n) { COPIES(sendfile, out, in, at, n, out, in, at, n); }
+SEEN ssize_t sendfile64(int out, int in, off64_t *at, size_t n) { COPIES(sendfile64, out, in, at, n, out, in, at, n); }
 SEEN ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t n, unsigned f) {
-    COPIES(copy_file_range, out, n, in, from, out, to, n, f);
+    COPIES(copy_file_range, out, in, from, n, in, from, out, to, n, f);
 }
 
 #define SENDS(descriptor, parts, count)                                                                                       \

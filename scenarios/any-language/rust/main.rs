@@ -1,5 +1,5 @@
 // Files a ticket for a late payment, and remembers it in state.json. With KEY it sends a key that stays the same.
-use std::io::{Error, Read, Write};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::{env, fs, net::TcpStream, path::Path};
 
 const BODY: &str = r#"{"partner_id": "4471", "kind": "late-payment", "title": "Invoice 88 is late"}"#;
@@ -18,7 +18,7 @@ fn post(address: &str) -> Result<String, Error> {
     let mut answer = String::new();
     connection.read_to_string(&mut answer)?;
     if !answer.starts_with("HTTP/1.1 20") {
-        return Err(Error::other(answer));
+        return Err(Error::new(ErrorKind::Other, answer));
     }
     Ok(answer.split_once("\r\n\r\n").map(|(_, said)| said.to_string()).unwrap_or_default())
 }
