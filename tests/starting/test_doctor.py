@@ -12,6 +12,8 @@ import sys
 import pytest
 
 from ackgap import cli
+from ackgap.execute.containers import docker as engine_of
+from ackgap.execute.containers.reaper import LeftOver
 from ackgap.execute.isolation import can_isolate
 from ackgap.starting import installed, machine
 
@@ -134,3 +136,30 @@ def test_it_takes_less_than_two_seconds_of_work():
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     # Of the processor, not of the clock: the machine may have other things to do.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
+
+
+def test_an_engine_that_does_not_answer_is_told_with_where_it_was_looked_for(doctor, monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    status, checks = doctor()
+    assert status == 0  # only workers in containers need it
+    assert not checks["docker"]["there"]
+    assert f"unix://{tmp_path}/no.sock" in checks["docker"]["found"]
+    assert "dockerd" in checks["docker"]["remedy"]
+
+
+def test_what_dead_runs_have_left_in_the_engine_is_told(doctor, monkeypatch):
+    class Engine:
+        def version(self):
+            return {"Version": "20.1"}
+
+        def close(self):
+            pass
+
+    dead = {"ackgap.owner": "999999999:1.0", "ackgap.machine": engine_of.machine()}
+    alive = {**dead, "ackgap.machine": "another machine"}
+    things = [(LeftOver("container", "a"), dead), (LeftOver("network", "b"), dead), (LeftOver("network", "c"), alive)]
+    monkeypatch.setattr("ackgap.execute.containers.reaper._ours", lambda api, label: iter(things))
+    monkeypatch.setattr("ackgap.starting.docker.connect", lambda limit_s: Engine())
+    _, checks = doctor()
+    assert checks["docker"]["found"].startswith("20.1, its engine answers at ")
+    assert checks["left in docker"]["found"] == "1 container, 1 network of runs whose harness was killed"

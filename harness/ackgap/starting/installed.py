@@ -18,6 +18,7 @@ from ackgap.execute.services.redis import find_redis
 from ackgap.execute.services.temporal import find_temporal
 from ackgap.execute.services.toxiproxy_program import find_toxiproxy
 from ackgap.starting.checkup import Checkup
+from ackgap.starting.docker import docker_checks
 from ackgap.support import VERSIONS_QUESTION
 
 __all__ = ["engine_checks", "server_checks", "tool_checks"]
@@ -64,15 +65,7 @@ def _server(name: str, find: Callable[[], str], used_for: str) -> Checkup:
 
 def tool_checks() -> Iterator[Checkup]:
     """Yield programs that are nice to have."""
-    docker = _docker()
-    yield Checkup(
-        group="tools",
-        name="docker",
-        there=bool(docker),
-        found=f"{docker}, its daemon answers" if docker else "no daemon answers",
-        used_for='containers, as kind = "command" of [services]; nothing needs it',
-        remedy="" if docker else "install Docker, start its daemon, and be one of its group",
-    )
+    yield from docker_checks()
     for name, programs, used_for, remedy in (
         (
             "strace",
@@ -105,22 +98,6 @@ def tool_checks() -> Iterator[Checkup]:
         used_for="the tests of ackgap's own report page",
         remedy="" if browser else "apt-get install chromium, or playwright install chromium",
     )
-
-
-def _docker() -> str:
-    """Return the version of a Docker daemon that answers, empty where none does."""
-    address = os.environ.get("DOCKER_HOST", "")
-    if not address and not any(Path(path).exists() for path in ("/var/run/docker.sock", "/run/docker.sock")):
-        return ""
-    with contextlib.suppress(Exception):  # whatever it is: what is asked is whether it works
-        import docker
-
-        client = docker.from_env(timeout=_LIMIT_S)
-        try:
-            return str(client.version()["Version"])
-        finally:
-            client.close()
-    return ""
 
 
 def _playwright_browser() -> str | None:

@@ -6,13 +6,14 @@ The `docker` package is imported only here, and only once something is wanted of
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ackgap.errors import EnvironmentLacks
 
-__all__ = ["OWNER", "RUN", "SLOT", "Api", "address", "answers", "connect", "error_text", "labels_of", "machine"]
+__all__ = ["OWNER", "RUN", "SLOT", "Api", "address", "connect", "error_text", "labels_of", "machine"]
 
 Api: TypeAlias = Any
 """The package's own client; it brings no types along."""
@@ -53,6 +54,7 @@ def connect(*, limit_s: float = _LIMIT_S) -> Api:
             next_step="unset DOCKER_HOST, or set it to the socket of an engine that runs here",
         )
     try:
+        _knock(where.removeprefix("unix://"))
         return docker.APIClient(base_url=where, version="auto", timeout=limit_s)
     except (docker.errors.DockerException, OSError) as error:
         raise EnvironmentLacks(
@@ -63,16 +65,15 @@ def connect(*, limit_s: float = _LIMIT_S) -> Api:
         ) from error
 
 
-def answers(limit_s: float = 1.0) -> str:
-    """Return the version of an engine that answers here; empty where none does."""
-    try:
-        api = connect(limit_s=limit_s)
-        try:
-            return str(api.version()["Version"])
-        finally:
-            api.close()
-    except Exception:  # whatever it is: what is asked is whether it works
-        return ""
+def _knock(path: str) -> None:
+    """See that somebody listens at a socket: the package leaves its own open where nobody does.
+
+    Raises:
+        OSError: Nobody does, or we may not ask.
+    """
+    with socket.socket(socket.AF_UNIX) as door:
+        door.settimeout(1)
+        door.connect(path)
 
 
 def error_text(error: BaseException) -> str:
