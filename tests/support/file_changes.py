@@ -3,6 +3,8 @@
 It is run by a test with the path of a directory. What it prints is what an injector has to have seen, in order.
 """
 
+# ruff: noqa: PTH, PT017 - it makes the very calls that are to be seen
+
 from __future__ import annotations
 
 import ctypes

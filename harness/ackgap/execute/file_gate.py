@@ -1,4 +1,4 @@
-"""Whoever changes files of the store: plain changes, as the preload and trace injectors see them, become durable writes.
+"""Changes of files, as the preload and trace injectors see them, become durable writes.
 
 What is no boundary is let go on at once; the rest stands before the gatekeeper like any other durable write.
 """
