@@ -3,7 +3,7 @@
 It is run by a test with the path of a directory. What it prints is what an injector has to have seen, in order.
 """
 
-# ruff: noqa: PTH, PT017 - it makes the very calls that are to be seen
+# ruff: noqa: PT017, PTH102, PTH104, PTH106, PTH108, PTH123 - it makes the very calls that are to be seen
 
 from __future__ import annotations
 
