@@ -151,6 +151,12 @@ def _container(scenario: Scenario) -> Iterator[Mistake]:
         ("worker.allow_hosts", worker.allow_hosts, "Put a target in front of it: targets.NAME.upstream."),
         ("client", scenario.client, "Let a service start the work, or the worker itself."),
     )
+    if worker.injector in ("preload", "trace"):
+        yield (
+            ("worker", "injector"),
+            f"The {worker.injector} injector reaches into no container.",
+            "Write 'python', or 'wire' for a worker in another language.",
+        )
     for key, given, next_step in elsewhere:
         if given:
             yield tuple(key.split(".")), "A worker in a container cannot have this.", next_step
