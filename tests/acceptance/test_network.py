@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,13 +10,16 @@ import shlex
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
 import psutil
 import pytest
+from images import engine
 from needs import need, needed
 
+from ackgap.execute.services import toxiproxy_program
 from ackgap.execute.services.postgres import find_binaries
 from ackgap.execute.services.toxiproxy_program import obtain_toxiproxy
 from ackgap.matrix_run import run_matrix
@@ -169,3 +173,23 @@ def test_a_machine_without_toxiproxy_is_told_how_to_get_it(tmp_path):
     assert "there is no `toxiproxy-server` on PATH" in done.stderr
     assert "install Toxiproxy, or Go" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_program_is_taken_out_of_an_image_that_docker_has(tmp_path, monkeypatch):
+    api = engine()
+    program = Path(obtain_toxiproxy())
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.add(program, "toxiproxy")
+    api.import_image_from_data(packed.getvalue(), repository="shopify/toxiproxy", tag="of-a-test")
+    monkeypatch.setenv("ACKGAP_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(toxiproxy_program, "_build", lambda _kept: "Go is not here either")
+    try:
+        taken = Path(obtain_toxiproxy())
+    finally:
+        api.remove_image("shopify/toxiproxy:of-a-test")
+        api.close()
+    assert taken == tmp_path / "toxiproxy" / "toxiproxy-server"
+    assert taken.read_bytes() == program.read_bytes()
+    assert os.access(taken, os.X_OK)

@@ -47,7 +47,7 @@ def check_toxics(scenario: Scenario) -> None:
         raise EnvironmentLacks(
             f"the Python client of Toxiproxy cannot be imported: {error}",
             where="[toxics]",
-            next_step="pip install toxiproxy-python",
+            next_step="pip install 'ackgap[network]'",
         ) from None
     obtain_toxiproxy()
 

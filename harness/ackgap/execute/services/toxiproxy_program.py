@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from ackgap.errors import EnvironmentLacks
 from ackgap.files import alone, cache_directory
@@ -112,43 +113,46 @@ def _take_from_image(kept: Path) -> str:
 
     It is linked statically, so that it runs outside of its container, in the network of a slot.
     """
-    try:
-        import docker
-        from docker.errors import DockerException
+    import psutil
 
-        client = docker.from_env(timeout=30)
-    except ImportError:
-        return "the package docker is not installed"
-    except DockerException:
-        return "no Docker daemon answers that could have an image of it"
+    from ackgap.execute.containers.docker import connect, error_text, labels_of
+
     try:
-        for name in _IMAGES:
-            with contextlib.suppress(DockerException):
-                image = next((image for image in client.images.list(name=name)), None)
-                if image is not None and _copy_out(client, image.id, kept):
-                    return ""
+        api = connect()
+    except EnvironmentLacks as error:
+        return error.what
+    try:
+        image = next((found[0]["Id"] for name in _IMAGES if (found := api.images(name=name))), None)
+        if image is None:
+            return f"Docker has no image {' or '.join(_IMAGES)}"
+        # Made and never started; who is killed in between has it removed as all that a dead run leaves.
+        labels = labels_of(f"toxiproxy-{os.getpid()}", owner=f"{os.getpid()}:{psutil.Process().create_time()}")
+        container = api.create_container(image, command=[_PROGRAM], labels=dict(labels))["Id"]
+        try:
+            return (
+                ""
+                if _copy_out(api, container, kept)
+                else f"the image {_IMAGES[0]} has no program where it is looked for"
+            )
+        finally:
+            api.remove_container(container, force=True)
+    except Exception as error:  # of the package, which brings no types along
+        return f"it could not be taken out of an image: {error_text(error)}"
     finally:
-        client.close()
-    return f"Docker has no image {' or '.join(_IMAGES)}"
+        api.close()
 
 
-def _copy_out(client: object, image: str, kept: Path) -> bool:
-    """Copy the program out of an image; a container is made for that and never started."""
-    from docker.errors import DockerException
-
-    container = client.containers.create(image, command=[_PROGRAM])  # type: ignore[attr-defined]
-    try:
-        for path in _IN_IMAGE:
-            with contextlib.suppress(DockerException, KeyError, tarfile.TarError):
-                pieces, _ = container.get_archive(path)
-                with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as archive:
-                    file = archive.extractfile(Path(path).name)
-                    if file is not None:
-                        part = kept.with_name("part")
-                        part.write_bytes(file.read())
-                        part.chmod(0o755)
-                        part.replace(kept)
-                        return True
-    finally:
-        container.remove(force=True)
+def _copy_out(api: Any, container: str, kept: Path) -> bool:
+    """Copy the program out of a container; return whether there was one."""
+    for path in _IN_IMAGE:
+        with contextlib.suppress(Exception):  # it is not there
+            pieces, _ = api.get_archive(container, path)
+            with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as archive:
+                file = archive.extractfile(Path(path).name)
+                if file is not None:
+                    part = kept.with_name("part")
+                    part.write_bytes(file.read())
+                    part.chmod(0o755)
+                    part.replace(kept)
+                    return True
     return False
