@@ -35,7 +35,7 @@ Check = Callable[[History], str | None]
 """An invariant of the user's own: returns what is wrong with a history, or None."""
 
 _SHOWN = 5
-_LISTS = frozenset({"targets", "env", "state", "allow_hosts", "reads", "expects", "protections"})
+_LISTS = frozenset({"targets", "env", "state", "allow_hosts", "reads", "expects", "protections", "toxics"})
 
 
 @dataclass(frozen=True)

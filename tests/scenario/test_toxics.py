@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ackgap.errors import ScenarioInvalid
+from ackgap.errors import ScenarioInvalid, UsageInvalid
 from ackgap.model.manner import Manner
 from ackgap.scenario.faults import fault_mistake
+from ackgap.scenario.flags import scenario_from_flags
 from ackgap.scenario.load import load_scenario
 
 SCENARIO = """
@@ -72,3 +73,31 @@ def test_two_lives_at_once_cannot_be_told_apart_behind_a_link(scenario):
     mistake = fault_mistake(loaded, Manner.parse("kill,heirs=2"))
     assert mistake is not None
     assert "cannot be told apart" in mistake[0]
+
+
+def test_a_command_line_names_toxics_as_a_file_does():
+    made = scenario_from_flags(
+        worker="sh", targets=["desk=any"], toxics=["cut=desk:limit_data,bytes=0,stream=upstream", "gone=desk:down"]
+    )
+    assert [(toxic.name, toxic.link, toxic.words) for toxic in made.toxics] == [
+        ("cut", "desk", "limit_data, upstream, bytes=0"),
+        ("gone", "desk", "the link is down"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cut", "is not of the form NAME=TARGET:TYPE"),
+        ("cut=desk", "is no toxic: type"),
+        ("cut=desk:limit_data", "needs 'bytes'"),
+        ("cut=desk:limit_data,bytes=few", "is no toxic: bytes"),
+        ("cut=desk:down,toxicity=1", "is no toxic: toxicity"),
+        ("cut=desc:down", "did you mean 'desk'"),
+    ],
+)
+def test_a_mistake_on_the_command_line_names_the_option(text, said):
+    with pytest.raises(UsageInvalid) as refused:
+        scenario_from_flags(worker="sh", targets=["desk=any"], toxics=[text])
+    assert said in str(refused.value)
+    assert refused.value.where == "--toxic"

@@ -188,6 +188,13 @@ def _add_worker(run: argparse.ArgumentParser) -> None:
         help="how a fake service treats repeats (see `ackgap targets PROFILE`)",
     )
     worker.add_argument(
+        "--toxic",
+        action="append",
+        default=[],
+        metavar="NAME=TARGET:TYPE",
+        help="a fault of the network for --fault and --schedule: 'cut=tickets:limit_data,bytes=0'",
+    )
+    worker.add_argument(
         "--env",
         action="append",
         default=[],

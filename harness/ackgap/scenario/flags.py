@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from ackgap.errors import UsageInvalid
 from ackgap.scenario.check import Mistake, mistakes_of
+from ackgap.scenario.parts import toxic_of
 from ackgap.scenario.scenario import Limits, Scenario, TargetSpec, WorkerSpec
-from ackgap.scenario.schema import split_command
+from ackgap.scenario.schema import ToxicFile, split_command
+from ackgap.scenario.toxics import ToxicSpec
 from ackgap.scenario.words import did_you_mean, with_python
 
 __all__ = ["name_of_command", "scenario_from_flags"]
@@ -40,6 +44,7 @@ def scenario_from_flags(
     reads: Sequence[str] = (),
     expects: Sequence[str] = (),
     protections: Sequence[str] = (),
+    toxics: Sequence[str] = (),
     limits: Limits | None = None,
     directory: Path | None = None,
 ) -> Scenario:
@@ -59,6 +64,7 @@ def scenario_from_flags(
         reads: Globs of operations without an effect, over `<target>.<operation>`.
         expects: `OPERATION=N`, the declared count of each identity.
         protections: `NAME=PROTECTION`, how a target treats repeats.
+        toxics: `NAME=TARGET:TYPE,KEY=N`, faults of the network.
         limits: How long to wait.
         directory: Where the worker lives; the current directory where it is None.
 
@@ -68,7 +74,7 @@ def scenario_from_flags(
     lists = {"--target": targets, "--env": env, "--state": state, "--allow-host": allow_hosts, "--read": reads}
     commands = {"--worker": worker, "--resume-command": resume_command, "--reset": reset}
     commands |= {"--finished-when": finished_when, "--in-doubt-when": in_doubt_when}
-    _refuse_nul({**lists, "--expect": expects, "--protection": protections})
+    _refuse_nul({**lists, "--expect": expects, "--protection": protections, "--toxic": toxics})
     _refuse_nul({option: [text] for option, text in commands.items()})
     home = (directory or Path.cwd()).absolute()
     command = _command(worker, "--worker")
@@ -89,6 +95,7 @@ def scenario_from_flags(
             allow_hosts=tuple(allow_hosts),
         ),
         targets=_protected(_targets(targets, home, tuple(reads)), protections),
+        toxics=tuple(map(_toxic, toxics)),
         declared_counts=dict(_count(text) for text in expects),
         limits=limits or Limits(),
         source=f"--worker {worker!r}",
@@ -154,6 +161,23 @@ def _count(text: str) -> tuple[str, int]:
     return operation, int(number)
 
 
+def _toxic(text: str) -> ToxicSpec:
+    form = "NAME=TARGET:TYPE, such as cut=tickets:limit_data,bytes=0"
+    name, rest = _pair(text, "--toxic", form)
+    where, *attributes = rest.split(",")
+    link, _, kind = where.partition(":")
+    values: dict[str, object] = {}
+    for key, value in (_pair(each, "--toxic", form) for each in attributes):
+        values[key] = int(value) if value.isascii() and value.isdigit() else value
+    try:
+        return toxic_of(name, ToxicFile.model_validate({**values, "link": link, "type": kind}))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageInvalid(
+            f"{text!r} is no toxic: {first['loc'][-1]}: {first['msg']}.", where="--toxic", next_step=f"Write {form}."
+        ) from None
+
+
 def _targets(texts: Sequence[str], home: Path, reads: tuple[str, ...]) -> tuple[TargetSpec, ...]:
     if not texts:
         raise UsageInvalid(
@@ -208,6 +232,8 @@ def _usage(mistake: Mistake) -> UsageInvalid:
         option = "--target"
     elif key[0] == "expect":
         option = "--expect"
+    elif key[0] == "toxics":
+        option = "--toxic"
     elif key[0] == "worker":
         option = _OPTIONS.get(str(key[1]), "--worker")
     else:
