@@ -69,7 +69,9 @@ class Source:
             self._settings = settings_of(self._settings, profiles, directory=self._home)
         if self._engine_defaults and scenario.engine is not None:
             scenario = replace(scenario, engine=replace(scenario.engine, hurry=False))
-        return _with_settings(scenario, self._settings) if isinstance(self._settings, Mapping) else scenario
+        if not isinstance(self._settings, Mapping):
+            return scenario
+        return _with_settings(scenario, {name: _given_again(values) for name, values in self._settings.items()})
 
     def _as_written(self) -> Scenario:
         if self._path is not None:
@@ -86,15 +88,15 @@ class Source:
             pairs = (text.partition("=") for text in self._upstream.replays)
             upstream["replays"] = [f"{name}={os.path.relpath(file, directory)}" for name, _, file in pairs]
         more: dict[str, Json] = {"upstream": upstream} if upstream else {}
+        given = assignments(self._flags.get("env") or ())
+        redactor = Redactor.of(os.environ, given, stand_in=_unless_invented)
         if self._settings:
-            more["settings"] = self._settings
+            more["settings"] = redactor.value(self._settings)
         if self._engine_defaults:
             more["engine_defaults"] = True
         if self._path is not None:
             return {"path": os.path.relpath(self._path, directory), **more}
         home = self._flags.get("directory") or Path.cwd()
-        given = assignments(self._flags.get("env") or ())
-        redactor = Redactor.of(os.environ, given, stand_in=_unless_invented)
         return {"flags": {**redactor.value(self._flags), "directory": os.path.relpath(home, directory)}, **more}
 
     @classmethod
@@ -142,6 +144,8 @@ def _given_again(value: Json) -> Json:
     Raises:
         UsageInvalid: One is not there.
     """
+    if isinstance(value, Mapping):
+        return {name: _given_again(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_given_again(item) for item in value]
     if not isinstance(value, str) or REDACTED not in value:
@@ -156,7 +160,7 @@ def _given_again(value: Json) -> Json:
     if REDACTED in value:
         raise UsageInvalid(
             "A secret of the command line was not written down, so it has to be given again.",
-            where=f"--env {variable}" if variable else value,
+            where=f"--env {variable}" if variable else f"--set or --worker, {value}",
             next_step=f"Set it in the environment: {variable or 'SECRET'}=... ackgap replay ...",
         )
     return value

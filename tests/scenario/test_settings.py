@@ -58,6 +58,20 @@ def test_a_replay_needs_no_file_of_a_setting_any_more(home: Path) -> None:
     assert of(Source.read(home).scenario(), "model") == {"script": [{"say": ["yes"]}]}
 
 
+def test_a_secret_in_a_setting_is_not_written_down_and_a_replay_takes_it_from_its_environment(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_PASSWORD", "hush hush 4711")
+    source = Source(path=home, settings=['model.script=[{"say": ["it is hush hush 4711"]}]'], home=home)
+    source.scenario()
+    (home / SOURCE_FILE).write_text(json.dumps(source.to_json(home)))
+    assert "hush hush" not in (home / SOURCE_FILE).read_text()
+    assert of(Source.read(home).scenario(), "model") == {"script": [{"say": ["it is hush hush 4711"]}]}
+    monkeypatch.delenv("DESK_PASSWORD")
+    with pytest.raises(UsageInvalid, match="has to be given again"):
+        Source.read(home).scenario()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
