@@ -164,7 +164,9 @@ def _overview(run: Run) -> dict[str, Json]:
         "cells": cells,
         "headlines": list(headlines),
         "touched": {str(n): names for n, result in enumerate(run.cells) if (names := _touched(result))},
-        "special": {str(number): said for number, result in enumerate(run.cells) if (said := _special(result, declared))},
+        "special": {
+            str(number): said for number, result in enumerate(run.cells) if (said := _special(result, declared))
+        },
         "bounds": _bounds(run),
         "expectations": expectations,
         "expectationOf": expectation_of,
