@@ -101,6 +101,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "phase": st.sampled_from(Phase),
     "boundary_kind": st.sampled_from(BoundaryKind),
     "source": st.sampled_from(Injector),
+    "injector": st.sampled_from(Injector),
     "settling": st.sampled_from(Settling),
     "command": st.lists(WORDS, max_size=3).map(tuple),
     "parked_siblings": st.lists(WORDS, max_size=3).map(tuple),
