@@ -72,11 +72,12 @@ def subject(tmp_path_factory) -> Callable[[str], Path]:
 
 
 def with_injector(folder: Path, injector: str) -> Path:
-    """Return the scenario with another injector."""
+    """Return the scenario with another injector; a compiled agent is started without a shell before it."""
     text = (folder / "scenario.toml").read_text()
     assert 'injector = "' in text
+    text = re.sub(r'injector = "\w+"', f'injector = "{injector}"', text)
     changed = folder / f"{injector}.toml"
-    changed.write_text(re.sub(r'injector = "\w+"', f'injector = "{injector}"', text))
+    changed.write_text(text.replace('"sh agent.sh"', '"./agent"') if (folder / "agent").exists() else text)
     return changed
 
 
