@@ -22,6 +22,7 @@ MODULE = "github.com/Shopify/toxiproxy/v2/cmd/server@latest"
 _PROGRAM = "toxiproxy-server"
 _IMAGES = ("ghcr.io/shopify/toxiproxy", "shopify/toxiproxy")
 _IN_IMAGE = ("/toxiproxy", "/go/bin/toxiproxy", "/bin/toxiproxy-server", "/usr/local/bin/toxiproxy-server")
+_HOW = f"install Toxiproxy, or Go (ackgap then builds it, once: go install {MODULE}), or pull {_IMAGES[0]}"
 _BUILD_LIMIT_S = 600.0
 _GO_HOMES = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/opt/homebrew/bin/go")
 
@@ -41,7 +42,7 @@ def find_toxiproxy() -> str:
     raise EnvironmentLacks(
         f"Toxiproxy is not here: there is no `{_PROGRAM}` on PATH",
         where="[toxics]",
-        next_step=f"install Toxiproxy, or Go (ackgap then builds it, once: go install {MODULE}), or pull {_IMAGES[0]}",
+        next_step="nothing: ackgap builds it with Go, once it is needed" if _go() is not None else _HOW,
     )
 
 
@@ -68,7 +69,7 @@ def obtain_toxiproxy() -> str:
                 tried.append(why_not)
     if os.access(kept, os.X_OK):
         return str(kept)
-    raise EnvironmentLacks(f"{problem.what}; {'; '.join(tried)}", where=problem.where, next_step=problem.next_step)
+    raise EnvironmentLacks(f"{problem.what}; {'; '.join(tried)}", where=problem.where, next_step=_HOW)
 
 
 def _kept() -> Path:
