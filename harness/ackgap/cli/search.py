@@ -127,7 +127,8 @@ def _manner_options(scenario: Scenario, kinds: str | None, faults: Sequence[str]
             where="--kinds",
             next_step=f"write some of: {', '.join(FaultKind)}",
         ) from None
-    return MannerOptions(kinds=chosen, more=manners_of(scenario, faults))
+    toxics = tuple(toxic.name for toxic in scenario.toxics)
+    return MannerOptions(kinds=chosen, more=manners_of(scenario, faults), toxics=toxics)
 
 
 @contextlib.contextmanager
