@@ -18,18 +18,29 @@ def post(path, body, key=None):
         return json.load(answer)
 """
 
+DURABLE = {("ticket.replace", "committed"), ("told.replace", "committed")}
+"""From when on the shell agent knows what it has done."""
+
 
 def test_finds_the_duplicate_in_a_shell_agent_with_curl(project, agents, program):
     program("curl", "apt-get install curl")
+    program("cc", "apt-get install gcc libc6-dev")
     shutil.copy(agents / "shell" / "agent.sh", project.path)
     outcome = project.run_worker("sh agent.sh")
     assert outcome.status == 1
-    assert outcome.verdicts == {
+    wire = {cell: verdict for cell, verdict in outcome.verdicts.items() if not cell.startswith("file.")}
+    assert wire == {
         "undisturbed@default": "ok",
         "tickets.POST/tickets#1:received@default": "ok",
         "tickets.POST/tickets#1:applied@default": "duplicate",
         "tickets.POST/messages#1:received@default": "ok",
         "tickets.POST/messages#1:applied@default": "duplicate",
+    }
+    recorded = {cell: verdict for cell, verdict in outcome.verdicts.items() if cell not in wire}
+    assert recorded == {
+        f"file.{name}#1:{phase}@default": "ok" if (name, phase) in DURABLE else "duplicate"
+        for name in ("ticket.new.write", "ticket.replace", "told.new.write", "told.replace")
+        for phase in ("committing", "committed")
     }
 
 

@@ -7,11 +7,13 @@ import struct
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import BinaryIO
 
 __all__ = ["ProgramKind", "program_kind"]
 
 _PYTHON_LAUNCHERS = frozenset({"uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "micromamba"})
 _HEADER_BYTES = 64
+_OF_64_BITS = 2
 _INTERPRETER = 3
 _SHEBANG_DEPTH = 3
 _LINE_BYTES = 512
@@ -53,9 +55,8 @@ def _kind(program: str, path: str | None, directory: Path | None, depth: int) ->
         with Path(found).open("rb") as file:
             head = file.read(_LINE_BYTES)
             if head.startswith(b"\x7fELF"):
-                file.seek(0)
-                return _of_elf(file.read())
-    except OSError:
+                return _of_elf(file)
+    except (OSError, OverflowError):
         return ProgramKind.OTHER
     if head.startswith(b"#!") and depth:
         words = head[2:].split(b"\n", 1)[0].decode("utf-8", "replace").split()
@@ -64,21 +65,26 @@ def _kind(program: str, path: str | None, directory: Path | None, depth: int) ->
     return ProgramKind.OTHER
 
 
-def _of_elf(data: bytes) -> ProgramKind:
+def _of_elf(file: BinaryIO) -> ProgramKind:
     """Read of an ELF file which loader it asks for."""
-    native = 2 if struct.calcsize("P") == 8 else 1
-    if len(data) < _HEADER_BYTES or data[4] != native or native != 2:
+    head = _at(file, 0, _HEADER_BYTES)
+    if len(head) < _HEADER_BYTES or head[4] != _OF_64_BITS or struct.calcsize("P") != 8:
         return ProgramKind.OTHER
-    order = "<" if data[5] == 1 else ">"
+    order = "<" if head[5] == 1 else ">"
+    (offset,) = struct.unpack_from(f"{order}Q", head, 32)
+    size, count = struct.unpack_from(f"{order}HH", head, 54)
+    table = _at(file, offset, size * count)
     try:
-        (offset,) = struct.unpack_from(f"{order}Q", data, 32)
-        size, count = struct.unpack_from(f"{order}HH", data, 54)
         for number in range(count):
-            kind, _, start = struct.unpack_from(f"{order}IIQ", data, offset + number * size)
-            (length,) = struct.unpack_from(f"{order}Q", data, offset + number * size + 32)
+            kind, _, start, _, _, length = struct.unpack_from(f"{order}IIQQQQ", table, number * size)
             if kind == _INTERPRETER:
-                loader = data[start : start + length].rstrip(b"\0").decode("utf-8", "replace")
+                loader = _at(file, start, min(length, _LINE_BYTES)).rstrip(b"\0").decode("utf-8", "replace")
                 return ProgramKind.OTHER if "musl" in loader else ProgramKind.DYNAMIC
     except struct.error:
         return ProgramKind.OTHER
     return ProgramKind.STATIC
+
+
+def _at(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return file.read(size)
