@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import os
 import socket
 import ssl
@@ -16,6 +18,17 @@ from pathlib import Path
 
 import pytest
 from needs import need, needed
+from ways_to_commit import (
+    ASYNC_PSYCOPG,
+    ASYNC_PSYCOPG_WAYS,
+    ASYNCPG,
+    ASYNCPG_NOTHING,
+    ASYNCPG_WAYS,
+    COMMIT,
+    PSYCOPG,
+    PSYCOPG_NOTHING,
+    PSYCOPG_WAYS,
+)
 
 from ackgap.execute.pgwire.frames import message
 from ackgap.execute.services.household import Household, check_services
@@ -314,6 +327,51 @@ def test_psycopg_notices_nothing_and_its_commits_have_the_names_that_its_hook_gi
         "failed",
     ]
     assert server.ask("SELECT x FROM a ORDER BY x") == [("2",), ("3",), ("4",)]
+
+
+@pytest.mark.parametrize(
+    ("frame", "ways", "expected"),
+    [
+        ("psycopg", PSYCOPG_WAYS, COMMIT),
+        ("psycopg", PSYCOPG_NOTHING, []),
+        ("asynchronous psycopg", ASYNC_PSYCOPG_WAYS, COMMIT),
+        ("asyncpg", ASYNCPG_WAYS, COMMIT),
+        ("asyncpg", ASYNCPG_NOTHING, []),
+    ],
+)
+def test_each_way_to_commit_is_the_boundary_that_the_hook_makes_of_it(server, monkeypatch, frame, ways, expected):
+    need("psycopg", "asyncpg", hint="pip install 'psycopg[binary]' asyncpg")
+    monkeypatch.setenv("DATABASE_URL", server.url)
+    server.ask("CREATE TABLE t (x int); CREATE TABLE other (x int); INSERT INTO t VALUES (1)")
+    found = {}
+    for name, way in ways.items():
+        server.said.clear()
+        if frame == "psycopg":
+            exec(f"{PSYCOPG}\n{way}\nc.close()", {})
+        else:
+            exec((ASYNCPG if frame == "asyncpg" else ASYNC_PSYCOPG).format(code=way), {})
+        found[name] = [point for point in server.said if point != "failed"]
+    assert found == dict.fromkeys(ways, expected)
+
+
+def test_a_driver_that_no_hook_looks_into_is_understood_too(server):
+    need("psycopg2", hint="pip install psycopg2-binary")
+    import psycopg2
+
+    with contextlib.closing(psycopg2.connect(server.url)) as connection:
+        with connection, connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO a VALUES (%s)", [(1,), (2,)])
+            cursor.copy_expert("COPY a FROM STDIN", io.StringIO("3\n"))
+        with pytest.raises(psycopg2.errors.UniqueViolation), connection, connection.cursor() as cursor:
+            cursor.execute("INSERT INTO a VALUES (1)")
+        connection.tpc_begin(connection.xid(1, "both", "phases"))
+        connection.cursor().execute("DELETE FROM a WHERE x = 1")
+        connection.tpc_prepare()
+        connection.tpc_commit()
+        connection.autocommit = True
+        connection.cursor().execute("TRUNCATE b")
+    assert server.said == both("pg.a.commit", "pg.a.prepare", "pg.a.commit_prepared", "pg.b.commit")
+    assert server.ask("SELECT x FROM a ORDER BY x") == [("2",), ("3",)]
 
 
 def test_asyncpg_notices_nothing(server):

@@ -12,13 +12,13 @@ answers are understood as if they succeeded; what does not is `Failed`.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ackgap.execute.pgwire.answers import Answers
 from ackgap.execute.pgwire.frames import PASSING, Frames, message
 from ackgap.execute.pgwire.statements import Does, Statement, Wanted, statements_of
-from ackgap.execute.pgwire.steps import Boundary, Failed, Forward, Landed, Op, Park, Step
+from ackgap.execute.pgwire.steps import Boundary, Forward, Op, Park, Step
 from ackgap.execute.pgwire.transactions import Transaction, Written
 from ackgap.worker import pgsql
 
@@ -26,7 +26,6 @@ __all__ = ["Session"]
 
 _CLIENT_KINDS = b"BCDEFHPQSXcdfp"
 _CLIENT_READ = b"BCEFHPQSXcf"
-_SERVER_READ = b"CEGIZs"
 _FLUSH = message(b"H")
 _KEPT_BYTES = 1 << 20
 _DECIDES = {
@@ -54,27 +53,26 @@ class Session:
         self._wanted = wanted or Wanted()
         self._prepared = {} if prepared is None else prepared
         self._from_client = Frames(_CLIENT_READ, _CLIENT_KINDS)
-        self._from_server = Frames(_SERVER_READ)
         self.transaction = Transaction()
-        self._ops: deque[Op] = deque()
+        self._answers = Answers(self.transaction, self._prepared)
         self._statements: dict[bytes, tuple[Statement, ...]] = {}
         self._portals: dict[bytes, tuple[Statement, ...]] = {}
         self._named: dict[str, Statement] = {}
         self._kept: list[bytes] = []
         self._kept_bytes = 0
-        self._withheld: list[bytes] = []
-        self._withheld_bytes = 0
-        self._skips = self._error = self._copies_in = False
 
     @property
     def undecided(self) -> bool:
         """Whether the server has been asked for something whose outcome it alone decides by now."""
-        return any(op.boundary is not None for op in self._ops) or (bool(self._ops) and not self.transaction.block)
+        return self._answers.undecided
 
-    @property
-    def boundaries(self) -> list[Boundary]:
-        """Those that have been announced and not decided."""
-        return [op.boundary for op in self._ops if op.boundary is not None]
+    def said_by_server(self, data: bytes) -> Iterator[Step]:
+        """Take what the server has sent, and yield what is to be done."""
+        return self._answers.heard(data)
+
+    def ended(self) -> Iterator[Step]:
+        """The server says nothing more: yield what is left to be done."""
+        return self._answers.ended()
 
     # ------------------------------------------------------------- the client
 
@@ -97,7 +95,7 @@ class Session:
                     yield from self._copy_done(piece)
                 case 0x46:  # FunctionCall
                     yield from self._release()
-                    self._ops.append(Op(b"F"))
+                    self._answers.ops.append(Op(b"F"))
                     yield Forward(piece)
                 case 0x48 | 0x58:  # Flush, Terminate
                     yield from self._release()
@@ -134,7 +132,7 @@ class Session:
         elif kind == 0x43:  # Close
             (self._statements if body[:1] == b"S" else self._portals).pop(body[1:].rstrip(b"\0"), None)
         elif kind == 0x66:  # CopyFail
-            self._copies_in = False
+            self._answers.copies_in = False
 
     def _query(self, piece: bytes) -> Iterator[Step]:
         op = Op(b"Q")
@@ -150,7 +148,7 @@ class Session:
             self.transaction.ends()
         if not name and self.transaction.block and len(statements) == 1:
             name = self._parked_at(statements[0])
-        self._ops.append(op)
+        self._answers.ops.append(op)
         if name and copies:
             op.later = name  # what is copied is durable once the client has said that it was all
         elif name:
@@ -160,7 +158,7 @@ class Session:
 
     def _execute(self, piece: bytes) -> Iterator[Step]:
         portal = piece[5:].partition(b"\0")[0]
-        if self._skips:
+        if self._answers.skips:
             yield from self._on(piece)
             return
         op = Op(b"E")
@@ -170,7 +168,7 @@ class Session:
             name = name or (self._parked_at(statement) if self.transaction.block else "")
             op.writes.append(self._runs(statement))
             op.copies = op.copies or statement.does is Does.COPY_IN
-        self._ops.append(op)
+        self._answers.ops.append(op)
         if name:
             op.boundary = Boundary(name)
             yield Park(op.boundary)
@@ -182,31 +180,31 @@ class Session:
             yield from self._on(piece)
 
     def _sync(self, piece: bytes) -> Iterator[Step]:
-        if self._copies_in:  # the server does not hear it
+        if self._answers.copies_in:  # the server does not hear it
             yield from self._on(piece)
             return
-        copying = any(op.copies for op in self._ops) and not any(op.kind == b"c" for op in self._ops)
-        names = () if self.transaction.block or self._skips or copying else self.transaction.names
+        copying = any(op.copies for op in self._answers.ops) and not any(op.kind == b"c" for op in self._answers.ops)
+        names = () if self.transaction.block or self._answers.skips or copying else self.transaction.names
         op = Op(b"S")
         if names:
             op.boundary = Boundary(pgsql.name_of(list(names)))
         if not self.transaction.block and not copying:
             self.transaction.ends()
-        self._ops.append(op)
-        self._skips = False
+        self._answers.ops.append(op)
+        self._answers.skips = False
         if op.boundary is not None:
             yield Park(op.boundary)
         yield from self._release()
         yield Forward(piece)
 
     def _copy_done(self, piece: bytes) -> Iterator[Step]:
-        self._copies_in = False
-        simple = next((op for op in self._ops if op.later), None)
+        self._answers.copies_in = False
+        simple = next((op for op in self._answers.ops if op.later), None)
         if simple is not None:
             simple.boundary, simple.later = Boundary(simple.later), ""
             yield Park(simple.boundary)
-        elif any(op.copies for op in self._ops):
-            self._ops.append(Op(b"c"))
+        elif any(op.copies for op in self._answers.ops):
+            self._answers.ops.append(Op(b"c"))
             if not self._kept and not self.transaction.block:
                 self._kept, self._kept_bytes = [piece], len(piece)
                 return
@@ -250,95 +248,6 @@ class Session:
         """Return the name of a statement inside of a transaction at which somebody wants to park."""
         wanted = self._wanted.name_of(statement) if statement.does in (Does.WORK, Does.COPY_IN) else ""
         return f"pg.{wanted}.statement" if wanted and not self.transaction.failed else ""
-
-    # ------------------------------------------------------------- the server
-
-    def said_by_server(self, data: bytes) -> Iterator[Step]:
-        """Take what the server has sent, and yield what is to be done."""
-        for kind, piece in self._from_server.feed(data):
-            decided: list[Step] = []
-            match kind:
-                case 0x43:  # CommandComplete
-                    decided = self._complete(piece[5:].rstrip(b"\0"))
-                case 0x49 | 0x73:  # EmptyQueryResponse, PortalSuspended
-                    decided = self._complete(b"")
-                case 0x45:  # ErrorResponse
-                    decided = self._refused()
-                case 0x5A:  # ReadyForQuery
-                    decided = self._ready(piece[5:6])
-                case 0x47:  # CopyInResponse
-                    self._copy_begins()
-            waits = kind in b"CIsEZ" and kind != PASSING and (bool(decided) or bool(self.boundaries))
-            if not waits and not self._withheld:
-                yield Forward(piece)
-                continue
-            self._withheld.append(piece)
-            self._withheld_bytes += len(piece)
-            yield from decided
-            if decided or not self.boundaries or self._withheld_bytes > _KEPT_BYTES:
-                withheld, self._withheld, self._withheld_bytes = b"".join(self._withheld), [], 0
-                yield Forward(withheld)
-
-    def ended(self) -> Iterator[Step]:
-        """The server says nothing more: yield what is left to be done."""
-        for boundary in self.boundaries:
-            yield Failed(boundary)
-        self._ops.clear()
-        if self._withheld:
-            yield Forward(b"".join(self._withheld))
-
-    def _complete(self, tag: bytes) -> list[Step]:
-        op = self._ops[0] if self._ops else None
-        if op is None or op.kind not in (b"E", b"Q"):
-            return []
-        if op.says and tag == op.says:
-            op.landed = True
-        if op.answered < len(op.writes) and (written := op.writes[op.answered]) is not None:
-            written.answered(tag)
-        op.answered += 1
-        if op.kind == b"Q":
-            return []
-        self._ops.popleft()
-        if self._ops and self._ops[0].kind == b"c":
-            self._ops.popleft()
-        return self._decide(op, landed=op.landed or not op.says)
-
-    def _refused(self) -> list[Step]:
-        self._error = True
-        if self._ops and self._ops[0].kind in (b"Q", b"F"):
-            return []
-        self.transaction.failed = self.transaction.block
-        decided: list[Step] = []
-        while self._ops and self._ops[0].kind != b"S":
-            decided += self._decide(self._ops.popleft(), landed=False)
-        self._skips = not self._ops
-        return decided
-
-    def _ready(self, status: bytes) -> list[Step]:
-        error, self._error = self._error, False
-        decided: list[Step] = []
-        if self._ops:
-            op = self._ops.popleft()
-            decided = self._decide(op, landed=op.landed or not (error or (op.says and op.kind == b"Q")))
-        if not self._ops and not self._kept:
-            self.transaction.is_so(status)
-        return decided
-
-    def _copy_begins(self) -> None:
-        if not self._ops or self._ops[0].kind != b"E":
-            return
-        op = self._ops.popleft()
-        while self._ops and self._ops[0].kind == b"S":  # the server does not hear them while it is copied to
-            self._ops.popleft()
-        self._copies_in = not (self._ops and self._ops[0].kind == b"c")
-        self._ops.appendleft(op)
-
-    def _decide(self, op: Op, *, landed: bool) -> list[Step]:
-        if op.boundary is None:
-            return []
-        if landed and op.prepares is not None:
-            self._prepared[op.prepares[0]] = op.prepares[1]
-        return [Landed(op.boundary) if landed else Failed(op.boundary)]
 
 
 def _text(body: bytes) -> str:

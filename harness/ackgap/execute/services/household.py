@@ -81,7 +81,7 @@ class Household:
         links: tuple[str, ...] = (),
         target_ports: Mapping[str, int] | None = None,
     ) -> None:
-        self._stopping = threading.Lock()
+        self._stopping = threading.RLock()  # a second signal may come while one is dealt with, in the same thread
         self._stopped = False
         self._up = False
         self._services: list[Service] = []
