@@ -23,8 +23,10 @@ from dataclasses import dataclass
 __all__ = ["FileCall", "FileCalls", "Step", "boundary_part"]
 
 _DONE = {"write": "write", "rename": "replace", "truncate": "truncate", "unlink": "remove", "link": "link"}
-_UUID = re.compile(r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}")
-_PYTHON_TEMPORARY = re.compile(r"tmp[a-z0-9_]{8}")
+_UUID = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(-?)(?:[0-9a-fA-F]{4}\1){3}[0-9a-fA-F]{12}(?![0-9a-fA-F])")
+_DIGEST = re.compile(r"[0-9a-fA-F]{16,}")
+_TEMPORARY = re.compile(r"tmp[a-z0-9_]{8}|^\.?te?mp(?:.*[-_.])?[A-Za-z0-9]{6}$")
+"""What `tempfile` and `mkstemp` make of names that say what they are."""
 _MANY_DIGITS = re.compile(r"\d{6,}")
 _MADE_UP = re.compile(r"(?:(?<=\.)|(?<=-)|(?<=\.tmp))(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6}$")
 """What `mkstemp` and the like put at the end of a name."""
@@ -163,10 +165,10 @@ def boundary_part(path: str, pid: int) -> str:
     """Return the last part of a path as it reads in any other run, and as a boundary's name can have it.
 
     What is made up anew each time is `tmp`: a random part of a temporary name, the process's id, many digits. A UUID
-    reads `uuid`.
+    reads `uuid`, and a digest `hex`.
     """
     name = os.path.basename(path)  # noqa: PTH119 - this runs at every change of a file
-    if _PYTHON_TEMPORARY.search(name) or re.search(rf"(?<!\d){pid}(?!\d)", name):
+    if _TEMPORARY.search(name) or re.search(rf"(?<!\d){pid}(?!\d)", name):
         return "tmp"
-    name = _MADE_UP.sub("tmp", _MANY_DIGITS.sub("tmp", _UUID.sub("uuid", name)))
+    name = _MADE_UP.sub("tmp", _MANY_DIGITS.sub("tmp", _DIGEST.sub("hex", _UUID.sub("uuid", name))))
     return _UNUSABLE.sub("_", name) or "_"
