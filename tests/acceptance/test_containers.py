@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,34 +16,28 @@ from pathlib import Path
 
 import psutil
 import pytest
-from images import base_image, engine
+from images import engine, example_image
 
-from ackgap.execute.containers.docker import RUN, labels_of
-from ackgap.execute.containers.reaper import left_over, remove_run
+from ackgap.execute.containers.docker import OWNER, RUN
 from ackgap.matrix_run import run_matrix
+from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import VerdictKind
 
 pytestmark = pytest.mark.slow
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios" / "containers"
+REPOSITORY = Path(__file__).parents[2]
+SCENARIOS = REPOSITORY / "scenarios" / "containers"
 FOLDERS = sorted(path.parent for path in SCENARIOS.glob("*/scenario.toml"))
-EXAMPLE = "ackgap-example:1"
 LIMIT_S = 60.0
+_SELF = psutil.Process()
+OF_THIS_PROCESS = f"{OWNER}={_SELF.pid}:{_SELF.create_time()}"
+"""Other tests may have containers at the same time."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def example():
-    """Have the image that the scenarios name, for as long as it takes; a user's own of that name is kept."""
-    name, tag = EXAMPLE.split(":")
-    base = base_image()
-    api = engine()
-    had = bool(api.images(name=EXAMPLE))
-    if not had:
-        api.tag(base, name, tag)
-    yield EXAMPLE
-    if not had:
-        api.remove_image(EXAMPLE)
-    api.close()
+    """Have the image that the scenarios name; what a user has of that name is kept."""
+    example_image()
 
 
 @pytest.fixture(scope="module")
@@ -49,27 +47,53 @@ def api():
     client.close()
 
 
-def ours(api, label=RUN):
-    """Return everything in the engine that has a label of ackgap's."""
+def ours(api, label):
+    """Return everything in the engine that has a label."""
+    return [item for found in kinds(api, label) for item in found]
+
+
+def kinds(api, label):
+    """Return the containers, networks and volumes that have a label."""
     filters = {"label": label}
-    return [
-        *(item["Id"] for item in api.containers(all=True, filters=filters)),
-        *(item["Id"] for item in api.networks(filters=filters)),
-        *(item["Name"] for item in api.volumes(filters=filters)["Volumes"] or ()),
-    ]
+    return (
+        [item["Id"] for item in api.containers(all=True, filters=filters)],
+        [item["Id"] for item in api.networks(filters=filters)],
+        [item["Name"] for item in api.volumes(filters=filters)["Volumes"] or ()],
+    )
 
 
-def run_known(folder, tmp_path, *cells):
-    """Run some cells of a known answer; return what came out by cell."""
+def run_known(folder, directory, *cells):
+    """Run some cells of a known answer."""
     schedules = list(dict.fromkeys(cell.rpartition("@")[0] for cell in cells))
-    return run_matrix(folder, root=tmp_path, directory=tmp_path / "out", schedules=schedules, jobs=2)
+    return run_matrix(folder, root=directory, directory=directory / "out", schedules=schedules, jobs=2)
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """Return what a known answer came to; each is run once."""
+
+    @functools.cache
+    def run(name):
+        expected = json.loads((SCENARIOS / name / "expected.json").read_text())
+        cells = [cell for cell in expected if not cell.startswith("undisturbed")]
+        return run_known(SCENARIOS / name, tmp_path_factory.mktemp(name), *cells)
+
+    return run
+
+
+def disturbed(run):
+    (cell,) = (cell for cell in run.cells if cell.schedule.faults)
+    return cell
+
+
+def events(run, cell, kind):
+    return [event for event in run.run.history(cell.cell) if event.kind == kind]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_the_verdicts_of_a_known_answer_in_a_container(folder, tmp_path):
+def test_the_verdicts_of_a_known_answer_in_a_container(folder, known):
     expected = json.loads((folder / "expected.json").read_text())
-    schedules = [cell for cell in expected if not cell.startswith("undisturbed")]
-    found = run_known(folder, tmp_path, *schedules).verdicts
+    found = known(folder.name).verdicts
     assert {cell: found.get(cell) for cell in expected} == expected
 
 
@@ -80,39 +104,23 @@ def test_each_family_of_faults_has_a_broken_and_a_correct_worker():
         assert {f"{name}-broken", f"{name}-correct"} <= {path.name for path in FOLDERS}
 
 
-def test_nothing_is_left_after_the_runs(api):
-    assert ours(api) == []
+def test_nothing_is_left_after_the_runs(known, api):
+    known("kill-broken")
+    assert ours(api, OF_THIS_PROCESS) == []
 
 
-def cells_of(folder):
-    return [cell for cell in json.loads((folder / "expected.json").read_text()) if not cell.startswith("undisturbed")]
+def test_a_container_paused_past_its_lease_acts_as_a_zombie_and_files_twice(known):
+    found = {finding.kind for finding in disturbed(known("pause-broken")).findings}
+    assert {VerdictKind.ZOMBIE, VerdictKind.DUPLICATE} <= found
 
 
-def events(run, cell, kind):
-    history = run.run.history(cell)
-    return [event for event in history if event.kind == kind]
-
-
-def test_a_container_paused_past_its_lease_acts_as_a_zombie_and_files_twice(tmp_path):
-    folder = SCENARIOS / "pause-broken"
-    found = run_known(folder, tmp_path, *cells_of(folder))
-    (cell,) = (cell for cell in found.cells if cell.schedule.faults)
-    assert {VerdictKind.ZOMBIE, VerdictKind.DUPLICATE} <= {finding.kind for finding in cell.findings}
-
-
-def test_a_container_out_of_memory_is_killed_by_the_kernel_and_what_it_printed_is_kept(tmp_path):
-    folder = tmp_path / "scenario"
-    shutil.copytree(SCENARIOS / "oom-broken", folder)
-    worker = folder / "worker.py"
-    worker.write_text(worker.read_text() + '\nprint("the work is done", flush=True)\n')
-    worker.write_text('print("begun", flush=True)\n' + worker.read_text())
-    found = run_known(folder, tmp_path, "oom@tickets.create#1:applied@default")
-    (cell,) = (cell for cell in found.cells if cell.schedule.faults)
-    first, second = events(found, cell.cell, "incarnation_ended")
+def test_a_container_out_of_memory_is_killed_by_the_kernel_and_what_it_printed_is_kept(known):
+    run = known("oom-broken")
+    first, second = events(run, disturbed(run), "incarnation_ended")
     assert (first.signal, first.out_of_memory, first.by_harness) == (signal.SIGKILL, True, True)
     assert first.output_tail == "begun\n"
     assert (second.exit_code, second.out_of_memory) == (0, False)
-    assert second.output_tail == "begun\nthe work is done\n"
+    assert second.output_tail == "begun\ndone\n"
 
 
 def test_a_worker_in_a_container_reaches_no_other_machine_and_who_it_asked_for_is_told(tmp_path):
@@ -125,10 +133,10 @@ def test_a_worker_in_a_container_reaches_no_other_machine_and_who_it_asked_for_i
     )
     script.write_text(script.read_text() + asks + "true\n")
     found = run_known(folder, tmp_path, "tickets.create#1:applied@default")
-    (cell,) = (cell for cell in found.cells if cell.schedule.faults)
-    asked = {(event.host, event.allowed) for event in events(found, cell.cell, "egress_attempted")}
+    cell = disturbed(found)
+    asked = {(event.host, event.allowed) for event in events(found, cell, "egress_attempted")}
     assert asked == {("example.com", False)}
-    said = events(found, cell.cell, "incarnation_ended")[-1].output_tail
+    said = events(found, cell, "incarnation_ended")[-1].output_tail
     assert "example.com" in said
     assert "192.0.2.1" in said
     assert cell.verdict.kind is VerdictKind.OK
@@ -163,36 +171,47 @@ def test_what_a_killed_harness_has_left_is_gone_once_the_next_run_has_started(tm
     (folder / "compose.yaml").write_text(COMPOSE)
     (folder / "worker.py").write_text(WAITS)
     harness = subprocess.Popen(
-        [sys.executable, "-m", "ackgap", "run", "--quiet", str(folder), "--out", str(tmp_path / "killed")],
+        [
+            sys.executable,
+            "-m",
+            "ackgap",
+            "run",
+            "--quiet",
+            "--jobs",
+            "1",
+            str(folder),
+            "--out",
+            str(tmp_path / "killed"),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
-        until(lambda: any("sleeper" not in item["Command"] and "worker.py" in item["Command"] for item in running(api)))
-        run = running(api)[0]["Labels"][RUN]
+        mine = f"{OWNER}={harness.pid}:{psutil.Process(harness.pid).create_time()}"
+        until(lambda: any("worker.py" in item["Command"] for item in running(api, mine)))
         everything = [psutil.Process(harness.pid), *psutil.Process(harness.pid).children(recursive=True)]
         for process in everything:  # stopped first, so that nobody learns of another's death
             process.suspend()
+        inside = running(api, mine)
+        run = inside[0]["Labels"][RUN]
+        pids = [api.inspect_container(item["Id"])["State"]["Pid"] for item in inside]
+        assert len(inside) == 2
+        assert all(map(psutil.pid_exists, pids))
+        assert [len(found) for found in kinds(api, mine)] == [2, 1, 1]
         for process in everything:
             process.kill()
     finally:
         harness.kill()
         harness.wait()
-    kinds = {one.kind for one in left_over(api)}
-    assert kinds == {"container", "network", "volume"}
-    inside = [item["Id"] for item in running(api)]
-    pids = [api.inspect_container(identity)["State"]["Pid"] for identity in inside]
-    assert all(map(psutil.pid_exists, pids))
     run_known(SCENARIOS / "kill-broken", tmp_path, "tickets.create#1:applied@default")
-    assert ours(api, f"{RUN}={run}") == []
-    assert ours(api) == []
+    assert ours(api, mine) == []
     assert not any(map(psutil.pid_exists, pids))
     assert not [process for process in psutil.process_iter() if run in environment_of(process)]
 
 
-def running(api):
-    return api.containers(filters={"label": RUN})
+def running(api, label):
+    return api.containers(filters={"label": label})
 
 
 def until(condition):
@@ -209,21 +228,6 @@ def environment_of(process):
         return ""
 
 
-def test_a_run_leaves_alone_what_belongs_to_a_run_that_lives(api):
-    process = psutil.Process()
-    labels = labels_of("livingrun", owner=f"{process.pid}:{process.create_time()}")
-    api.create_network("ackgap-living", labels=labels)
-    try:
-        assert [one for one in left_over(api) if one.name in ours(api, f"{RUN}=livingrun")] == []
-        foreign = labels_of("deadrun", owner="999999999:1.0")
-        api.create_network("ackgap-dead", labels=foreign)
-        assert [one.kind for one in left_over(api)] == ["network"]
-    finally:
-        remove_run("livingrun")
-        remove_run("deadrun")
-    assert ours(api) == []
-
-
 @pytest.mark.very_slow
 def test_after_two_hundred_cells_nothing_is_left(tmp_path, api):
     schedules = [f"kill@tickets.create#1:{phase},down={minutes}m" for phase in ("received", "applied", "returned")
@@ -233,6 +237,28 @@ def test_after_two_hundred_cells_nothing_is_left(tmp_path, api):
         SCENARIOS / "kill-broken", root=tmp_path, directory=tmp_path / "out", schedules=schedules, jobs=2
     )
     assert len(found.cells) > 200
-    assert ours(api) == []
+    assert ours(api, OF_THIS_PROCESS) == []
     left = [psutil.Process(pid) for pid in set(psutil.pids()) - before]
     assert not [process for process in left if environment_of(process)]
+
+
+SECTION = (REPOSITORY / "docs" / "network-and-containers.md").read_text().partition("## A worker in a container")[2]
+BLOCK = re.compile(r"<!-- (.*?) -->\n\n```\w*\n(.*?)```\n", re.DOTALL)
+ORDERS = BLOCK.findall(SECTION.partition("\n## ")[0])
+COMMANDS = [(order, shlex.split(text.removeprefix("$ ackgap "))) for order, text in ORDERS if order.startswith("run")]
+BLOCKS = sorted({tuple(itertools.takewhile("--schedule".__ne__, words)) for _, words in COMMANDS})
+"""Commands that differ only in their schedule are run as one."""
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda words: words[1])
+def test_the_recipes_of_the_documents_can_be_followed(project, block):
+    for order, text in ORDERS:
+        if order.startswith("file: "):
+            project.write(order.removeprefix("file: "), text)
+    mine = [(order, words[len(block) :]) for order, words in COMMANDS if tuple(words[: len(block)]) == block]
+    outcome = project.ackgap(*block, *(word for _, more in mine for word in more), "--jobs", "2")
+    assert outcome.status == 1, outcome.out + outcome.err
+    for order, more in mine:
+        row = f"{Schedule.parse(more[1]).label}@" if more else "tickets."
+        cells = [verdict for cell, verdict in outcome.verdicts.items() if cell.startswith(row)]
+        assert (not cells, "duplicate" in cells) == (False, order == "run, exit 1"), (more, outcome.verdicts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,9 @@ from needs import needed
 
 from ackgap.execute.containers.docker import connect
 
-__all__ = ["BASE", "base_image", "engine"]
+__all__ = ["EXAMPLE", "engine", "example_image"]
 
-BASE = "ackgap-test-base:1"
+EXAMPLE = "ackgap-example:1"
 """A Python without any package, a shell, and curl."""
 
 _LEFT_OUT = frozenset(
@@ -37,16 +39,18 @@ def engine() -> Any:
         return connect()
 
 
-def base_image() -> str:
-    """Return the name of an image with a bare Python, which is made where it is not there yet."""
+def example_image() -> str:
+    """Return the name of the image that the scenarios in containers name; it is made where it is not there yet."""
     api = engine()
     try:
-        if not api.images(name=BASE):
-            name, tag = BASE.split(":")
-            api.import_image_from_data(_file_system(), repository=name, tag=tag)
+        with (Path(tempfile.gettempdir()) / "ackgap-test-image.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of one test run want it at once
+            if not api.images(name=EXAMPLE):
+                name, tag = EXAMPLE.split(":")
+                api.import_image_from_data(_file_system(), repository=name, tag=tag)
     finally:
         api.close()
-    return BASE
+    return EXAMPLE
 
 
 def _file_system() -> bytes:

@@ -28,6 +28,8 @@ def save(file, value):
     os.replace(file + ".new", file)
 
 
+print("begun", flush=True)
 if not load(STATE):
     ticket = post(os.environ["TICKETS_URL"] + "/tickets", TICKET)
     save(STATE, ticket["id"])
+print("done", flush=True)
