@@ -19,6 +19,7 @@ import os
 import platform
 import struct
 import sys
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -142,7 +143,9 @@ def lacking() -> str:
     if platform.machine() != _MACHINE:
         return f"it knows the system calls of {_MACHINE} only, and this is {platform.machine()}"
     install = installer()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: the child does two system calls
+        child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
             os._exit(0 if install() >= 0 else 1)
