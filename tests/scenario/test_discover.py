@@ -47,7 +47,8 @@ def test_a_path_that_leads_out_of_the_shipped_folder_is_not_shipped(tmp_path: Pa
 def test_every_shipped_scenario_loads_and_runs_with_the_interpreter_of_ackgap(name: str) -> None:
     scenario = load_scenario(shipped_scenarios()[name])
     assert name.endswith(scenario.name)
-    assert scenario.command_in(None, scenario.worker.command)[0] in {sys.executable, "node", "sh", "./agent.sh"}
+    if scenario.worker.container is None:  # an image has an interpreter of its own
+        assert scenario.command_in(None, scenario.worker.command)[0] in {sys.executable, "node", "sh", "./agent.sh"}
 
 
 @pytest.mark.parametrize("wrong", ["known-answers/duplicate-brokn", "duplicate-broken", "duplicate-brokn"])

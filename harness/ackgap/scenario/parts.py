@@ -8,6 +8,7 @@ from ackgap.model.gap import KnownGap
 from ackgap.model.verdict import VerdictKind
 from ackgap.scenario.container import ContainerSpec
 from ackgap.scenario.environment import EnvironmentSpec
+from ackgap.scenario.hosts import plain_host
 from ackgap.scenario.release import ReleaseSpec
 from ackgap.scenario.scenario import TargetSpec, WorkerSpec
 from ackgap.scenario.schema import (
@@ -38,7 +39,7 @@ def worker_of(written: WorkerFile, folder: Path, *, own_python: bool | None) -> 
     # What `python` means in a container is the image's business.
     inside = command if container is None else tuple
     return WorkerSpec(
-        command=inside(written.command or ()) or (),
+        command=inside(written.command) or (),
         resume_command=inside(written.resume_command) if written.resume_command else None,
         directory=folder / Path(written.directory).expanduser(),
         env=dict(written.env),
@@ -119,6 +120,7 @@ def target_of(name: str, written: TargetFile, folder: Path) -> TargetSpec:
         protection=written.protection,
         reads=tuple(written.reads),
         settings=dict(written.settings),
+        hosts=tuple(map(plain_host, written.hosts)),
         upstream=written.upstream,
         upstream_limit_s=written.upstream_limit_s,
         replay=None if written.replay is None else folder / Path(written.replay).expanduser(),

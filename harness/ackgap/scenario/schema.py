@@ -81,7 +81,13 @@ def _fault(text: str) -> str:
         raise ValueError(f"is no fault: {error}") from None
 
 
+def _command_or_none(raw: Any) -> tuple[str, ...]:
+    return () if raw == [] else split_command(raw)
+
+
 Command = Annotated[tuple[str, ...], BeforeValidator(split_command)]
+WorkersCommand = Annotated[tuple[str, ...], BeforeValidator(_command_or_none)]
+"""Empty where an image has one of its own."""
 Text = Annotated[str, StringConstraints(min_length=1)]
 FaultText = Annotated[str, AfterValidator(_fault)]
 Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
@@ -97,7 +103,7 @@ class _Table(BaseModel):
 class WorkerFile(_Table):
     """`[worker]`."""
 
-    command: Command | None = None
+    command: WorkersCommand
     resume_command: Command | None = None
     directory: Text = "."
     env: dict[str, str] = Field(default_factory=dict)
@@ -121,10 +127,15 @@ class WorkerFile(_Table):
     init: bool | None = None
     mounts: dict[str, Text] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _images_have_commands(cls, raw: Any) -> Any:
+        return {"command": [], **raw} if isinstance(raw, dict) and not {"image", "build"}.isdisjoint(raw) else raw
+
     @model_validator(mode="after")
-    def _has_command(self) -> WorkerFile:
+    def _fits_together(self) -> WorkerFile:
         in_container = self.image is not None or self.build is not None
-        if self.command is None and not in_container:
+        if not self.command and not in_container:
             raise ValueError("needs a command; only an image has one of its own")
         given = [key for key in ("hostname", "init", "mounts") if getattr(self, key) is not None]
         if given and not in_container:
@@ -158,6 +169,7 @@ class TargetFile(_Table):
     protection: Text | None = None
     reads: list[Text] = Field(default_factory=list)
     settings: dict[str, Any] = Field(default_factory=dict)
+    hosts: list[Text] = Field(default_factory=list)
     upstream: Text | None = None
     upstream_limit_s: Annotated[float, Field(gt=0, le=3_600)] = 60.0
     replay: Text | None = None
@@ -324,6 +336,8 @@ class LimitsFile(_Table):
     quiet_s: Annotated[float, Field(ge=0, le=3_600)] | None = None
     output_bytes: Annotated[int, Field(ge=0)] | None = None
     copy_bytes: Annotated[int, Field(ge=0)] | None = None
+    memory_bytes: Annotated[int, Field(ge=4 * 1024 * 1024)] | None = None
+    processes: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
 
 class SliceFile(_Table):
