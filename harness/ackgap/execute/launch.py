@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ackgap.errors import HarnessFailed, ScenarioInvalid
 from ackgap.execute import workspace
+from ackgap.execute.allowance import Allowance
 from ackgap.execute.containers.dock import INJECTOR_PLACE, Dock
 from ackgap.execute.containers.process import ContainerProcess
 from ackgap.execute.forwarder import knock
@@ -114,12 +115,15 @@ class Launch:
         doubt, dock = self._spec.in_doubt_when, self._surroundings.dock
         kept = self._order.scenario.limits.output_bytes
         if dock is None:
-            return PlainProcess(token=token, output_bytes=kept, in_doubt_when=doubt, redactor=self.redactor)
+            return PlainProcess(
+                token=token, output_bytes=kept, in_doubt_when=doubt, redactor=self.redactor, group=self.allowance.group
+            )
         return ContainerProcess(
             dock,
             number=number,
             hostname=self._hostname(dock, number),
             mounts=self._mounts(dock),
+            limits=self._order.scenario.limits,
             token=token,
             output_bytes=kept,
             in_doubt_when=doubt,
@@ -181,7 +185,7 @@ class Launch:
         return process.start(command, directory=self._surroundings.work, env=env), why_plain
 
     def _preloaded(self, env: Mapping[str, str]) -> dict[str, str]:
-        ports = {int(address.rpartition(":")[2]) for address in self._surroundings.by_address()}
+        ports = {int(address.rpartition(":")[2]) for address in self._surroundings.by_own_address()}
         return preload_environment(
             env,
             root=self._surroundings.work,
@@ -307,6 +311,11 @@ class Launch:
         return {**self._plain_environment(), **{name: self.fill(text) for name, text in env.items()}}
 
     @cached_property
+    def allowance(self) -> Allowance:
+        """What all lives of the cell may take together."""
+        return Allowance(self._order.scenario.limits, contained=self._surroundings.dock is not None)
+
+    @cached_property
     def redactor(self) -> Redactor:
         """Return what takes the secrets out that any life of the cell is given in its environment."""
         releases = (release.env for release in self._order.scenario.releases)
@@ -333,7 +342,10 @@ class Launch:
     def _shared_environment(self, *, of_life: bool = False) -> dict[str, str]:
         """Return what the lives of all cells of a variant have in common in a slot: that of a warm parent, too."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("ACKGAP_")}
-        env = self._activated({**env, **self._told(of_life=of_life)})
+        told = self._told(of_life=of_life)
+        env = self._activated({**env, **told})
+        if of_life and self._surroundings.interceptor is not None:
+            env = self._surroundings.interceptor.environment(env, told)
         return {**env, "ACKGAP_RUN": self._surroundings.run_token, "TMPDIR": str(self._surroundings.scratch)}
 
     def _plain_environment(self, *, of_life: bool = False) -> dict[str, str]:
@@ -376,6 +388,8 @@ class Launch:
         others = env.get("PYTHONPATH", "" if dock is None else dock.image_env.get("PYTHONPATH", ""))
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [path, others]))
         env["ACKGAP_CHANNEL"] = str(self._surroundings.channel)
+        interceptor = self._surroundings.interceptor
+        hosts = () if interceptor is None else interceptor.names_answered
         env["ACKGAP_CONFIG"] = json.dumps(
             {
                 "workspace": str(self._surroundings.work),
@@ -386,7 +400,8 @@ class Launch:
                 "clock_offset_s": clock_offset_s,
                 "guard_egress": self._surroundings.guard_egress,
                 "hurry": self._order.scenario.hurries,
-                "own_hosts": [] if dock is None else [dock.gateway, *self._hosts_beside()],
+                "own_hosts": list(hosts) if dock is None else [dock.gateway, *self._hosts_beside()],
+                "authority": "" if interceptor is None else str(interceptor.authority),
                 "mounts": [] if dock is None else list(dock.spec.mounts),
                 "wire": [f"{host}:{port}" for port in sorted(self._wires) for host in ("127.0.0.1", "localhost")],
             }

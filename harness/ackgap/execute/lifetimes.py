@@ -10,6 +10,7 @@ import secrets
 import signal
 from collections.abc import Iterable
 
+from ackgap.errors import HarnessFailed
 from ackgap.execute import containment
 from ackgap.execute.channel import Channel
 from ackgap.execute.client import Client
@@ -129,6 +130,9 @@ class Lifetimes:
             store_digest=digest,
         )
         self._look_into(life)
+        if self._launch.allowance.why_none and incarnation == 1:
+            text = f"no limit is held: {self._launch.allowance.why_none}"
+            self._recorder.record(Note, code="not_limited", text=text, incarnation=incarnation)
         if why_plain:
             text = f"not forked from a warm parent: {why_plain}"
             self._recorder.record(Note, code="started_plainly", text=text, incarnation=incarnation)
@@ -137,6 +141,12 @@ class Lifetimes:
     def _look_into(self, life: Life) -> None:
         """Have what looks into a life that has been started begin with that, as far as it does not by itself."""
         means, listener = self._launch.means, life.process.listener
+        if listener is not None and listener.descriptor < 0:
+            raise HarnessFailed(
+                "the kernel would not have the worker's system calls stand",
+                where="worker.injector",
+                next_step="choose another injector: preload, or wire",
+            )
         if listener is not None:
             life.tracer = Tracer(life, listener, self._surroundings.work, self._gatekeeper, self._recorder)
         elif means.injector is Injector.PRELOAD:
@@ -271,6 +281,7 @@ class Lifetimes:
         await self._channel.hear_out(life.incarnation)
         life.die()
         await self._drain(life)
+        self._note_limits(life)
         self._recorder.record(
             IncarnationEnded,
             incarnation=life.incarnation,
@@ -285,6 +296,15 @@ class Lifetimes:
         if life.blow is not None and life.struck.is_set() and not life.blow.kind.overlaps:
             self._clock.move(life.blow.down_s)
         return left_alone and not outlived and not in_flight
+
+    def _note_limits(self, life: Life) -> None:
+        """Write down where a life wanted more than it may have."""
+        struck = self._launch.allowance.look()
+        if struck.kills:
+            life.process.out_of_memory = True
+        if struck.refusals:
+            text = f"more than {self._limits.processes} processes and threads were wanted, and refused"
+            self._recorder.record(Note, code="processes_refused", text=text, incarnation=life.incarnation)
 
     async def _gone(self, life: Life) -> None:
         """Wait until the main process is gone, and with it what a command that ended well has left working.

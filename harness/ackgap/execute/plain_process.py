@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ackgap.errors import ProbeFailed
 from ackgap.execute import containment
+from ackgap.execute.control_group import ControlGroup
 from ackgap.execute.nursery import Nursery
 from ackgap.execute.process import GONE_LIMIT_S, TOKEN_VARIABLE, WorkerProcess
 from ackgap.target.wire.redaction import Redactor
@@ -24,7 +25,15 @@ _CHUNK_BYTES = 65536
 
 
 class PlainProcess(WorkerProcess):
-    """A worker's process and everything below it; see `WorkerProcess`."""
+    """A worker's process and everything below it; see `WorkerProcess`.
+
+    Args:
+        token: As of `WorkerProcess`.
+        output_bytes: As of `WorkerProcess`.
+        in_doubt_when: As of `WorkerProcess`.
+        redactor: As of `WorkerProcess`.
+        group: Limits what all of it may take.
+    """
 
     def __init__(
         self,
@@ -33,9 +42,11 @@ class PlainProcess(WorkerProcess):
         output_bytes: int,
         in_doubt_when: str | None = None,
         redactor: Redactor | None = None,
+        group: ControlGroup | None = None,
     ) -> None:
         super().__init__(token=token, output_bytes=output_bytes, in_doubt_when=in_doubt_when, redactor=redactor)
         self._siblings: frozenset[int] = frozenset()
+        self._group = group
 
     def start(
         self, command: Sequence[str], *, directory: Path, env: Mapping[str, str], nursery: Nursery | None = None
@@ -57,6 +68,8 @@ class PlainProcess(WorkerProcess):
         try:
             if nursery is not None:
                 self._pid = nursery.fork(command, directory=directory, env=env, output=writing, ended=self._ended)
+                if self._group is not None:
+                    self._group.add(self._pid)
             else:
                 self._pid = self._start_program(command, directory, env, writing)
         except BaseException:
@@ -68,6 +81,7 @@ class PlainProcess(WorkerProcess):
         return self._pid
 
     def _start_program(self, command: Sequence[str], directory: Path, env: Mapping[str, str], output: int) -> int:
+        joins = None if self._group is None else self._group.join()
         program = shutil.which(command[0], path=env.get("PATH")) or str(directory / command[0])
         try:
             with contextlib.nullcontext() if self.listener is None else self.listener.starting() as listens:
@@ -81,7 +95,7 @@ class PlainProcess(WorkerProcess):
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     # A few system calls, nothing that needs a lock.
-                    preexec_fn=_in_turn(containment.die_with_parent(), listens),  # noqa: PLW1509
+                    preexec_fn=_in_turn(containment.die_with_parent(), joins, listens),  # noqa: PLW1509
                 )
         except OSError as error:
             raise ProbeFailed(
@@ -182,15 +196,14 @@ class PlainProcess(WorkerProcess):
         loop.add_reader(descriptor, readable)
 
 
-def _in_turn(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None] | None:
-    if first is None or second is None:
-        return first or second
+def _in_turn(*steps: Callable[[], None] | None) -> Callable[[], None]:
+    wanted = [step for step in steps if step is not None]
 
-    def both() -> None:
-        first()
-        second()
+    def all_of_them() -> None:
+        for step in wanted:
+            step()
 
-    return both
+    return all_of_them
 
 
 def _has_token(pid: int, token: str) -> bool:

@@ -141,6 +141,8 @@ class Supervisor:
             self._surroundings.household.announce_to(door)
         if self._surroundings.witness is not None:
             self._surroundings.witness.asked = self._gatekeeper.host_asked_for
+        if self._surroundings.interceptor is not None:
+            self._surroundings.interceptor.asked = self._gatekeeper.host_asked_for
         try:
             self._gatekeeper.guests = lambda: containment.descendants(os.getpid())
             if self._copy is None:
@@ -254,12 +256,17 @@ class Supervisor:
     async def _clear_away(self) -> None:
         if self._surroundings.witness is not None:
             self._surroundings.witness.asked = None
+        if self._surroundings.interceptor is not None:
+            self._surroundings.interceptor.asked = None
         if self._client is not None:
             await self._client.end()
         await self._succession.close()
         if self._engine is not None:
             await self._engine.close()
         await self._lifetimes.end_all()
+        if self._surroundings.interceptor is not None:
+            await self._surroundings.interceptor.close_cell()
+        self._launch.allowance.close()
         await self._disturbances.close()
         await self._channel.close()
 

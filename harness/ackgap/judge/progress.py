@@ -68,7 +68,7 @@ def _given_up(case: Case, event: GaveUp) -> Finding:
         summary=f"The work did not finish{there}: {loop.summary}",
         evidence=(*ends, event.seq),
         detail={"reason": event.reason, "complete": bool(there), "lives": list(loop.lives)},
-        attribution=replace(_OF_LOOPS[loop.code], target=_last_refusal(case)),
+        attribution=_told_of_memory(case, replace(_OF_LOOPS[loop.code], target=_last_refusal(case))),
     )
 
 
@@ -110,12 +110,25 @@ _STUCK_ENGINES = {
 
 def _of_stuck(case: Case, event: GaveUp) -> Attribution:
     engine, fix = _STUCK_ENGINES.get(event.reason, ("did not bring the work to an end", _FIX_RECOVERY))
-    return Attribution(
+    found = Attribution(
         worker="did not get through its recovery",
         engine=engine,
         target=_last_refusal(case),
         preventable_by=("worker", "engine"),
         fix=fix,
+    )
+    return _told_of_memory(case, found)
+
+
+def _told_of_memory(case: Case, found: Attribution) -> Attribution:
+    """Return an attribution that says so where the kernel killed the last life for want of memory."""
+    end = case.history.ends.get(case.history.incarnations)
+    if end is None or not end.out_of_memory:
+        return found
+    return replace(
+        found,
+        worker="was killed by the kernel, which had no memory left for it",
+        fix="Give it more memory (`limits.memory_bytes`), or let a restarted worker do its work in smaller pieces.",
     )
 
 

@@ -264,7 +264,8 @@ def ended_words(event: IncarnationEnded) -> str:
     if event.copied:
         return "copied while it stood parked there; nothing was killed"
     if event.signal is not None:
-        return f"{'killed by ackgap' if event.by_harness else 'died'}, signal {event.signal}"
+        why = ", for want of memory" if event.out_of_memory else ""
+        return f"{'killed by ackgap' if event.by_harness else 'died'}, signal {event.signal}{why}"
     return f"exited with {event.exit_code}"
 
 
@@ -293,7 +294,11 @@ _TELLERS: dict[type[Event], Callable[..., tuple[str, str, str] | None]] = {
     WorkFinished: lambda event, _: ("✓", f"finished: {event.how}", "green"),
     InDoubtSurfaced: lambda event, _: ("?", f"the worker asks a human: {event.text}", "yellow"),
     GaveUp: lambda event, _: ("■", f"given up ({event.reason}): {event.text}", "bold red"),
-    ClientGaveUp: lambda event, _: ("╳", f"the worker closed attempt {event.attempt} while it was held", "yellow"),
+    ClientGaveUp: lambda event, _: (
+        "╳",
+        f"the worker closed {event.name or f'attempt {event.attempt}'} while it was held",
+        "yellow",
+    ),
     DiscardedAtDeath: lambda event, _: (
         "╳",
         f"{event.byte_count} unread bytes of life {event.incarnation} discarded at {event.target}",

@@ -44,6 +44,8 @@ class Manifest:
         number: Of the life; it has an address by that.
         hostname: What it takes itself to be.
         mounts: Paths outside by those inside.
+        memory_bytes: Memory, swapped or not, that it may have; None for as much as there is.
+        processes: How many processes and threads there may be in it; None for as many as it likes.
     """
 
     command: Sequence[str]
@@ -52,6 +54,8 @@ class Manifest:
     number: int
     hostname: str
     mounts: Mapping[str, Path]
+    memory_bytes: int | None = None
+    processes: int | None = None
 
 
 class Dock:
@@ -123,6 +127,9 @@ class Dock:
                 dns=[self.gateway],
                 security_opt=["no-new-privileges"],
                 log_config={"type": "none"},
+                mem_limit=manifest.memory_bytes,
+                memswap_limit=manifest.memory_bytes,
+                pids_limit=manifest.processes,
             ),
             networking_config=self.api.create_networking_config(
                 {self.network: self.api.create_endpoint_config(ipv4_address=self.address(manifest.number))}

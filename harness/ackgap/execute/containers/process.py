@@ -17,6 +17,7 @@ from ackgap.execute.containers.docker import error_text
 from ackgap.execute.containers.memory import exhaust
 from ackgap.execute.nursery import Nursery
 from ackgap.execute.process import GONE_LIMIT_S, WorkerProcess
+from ackgap.scenario.scenario import Limits
 from ackgap.target.wire.redaction import Redactor
 
 __all__ = ["ContainerProcess"]
@@ -33,6 +34,7 @@ class ContainerProcess(WorkerProcess):
         number: Of the life.
         hostname: What the container takes itself to be.
         mounts: Paths outside by those inside.
+        limits: What it may have of memory and processes.
         token: As of every life.
         output_bytes: Likewise.
         in_doubt_when: Likewise.
@@ -46,6 +48,7 @@ class ContainerProcess(WorkerProcess):
         number: int,
         hostname: str,
         mounts: Mapping[str, Path],
+        limits: Limits,
         token: str,
         output_bytes: int,
         in_doubt_when: str | None = None,
@@ -57,6 +60,7 @@ class ContainerProcess(WorkerProcess):
         self._number = number
         self._hostname = hostname
         self._mounts = mounts
+        self._limits = limits
         self._id = ""
         self._paused = self._cut = False
         self.address = dock.address(number)
@@ -80,6 +84,8 @@ class ContainerProcess(WorkerProcess):
             number=self._number,
             hostname=self._hostname,
             mounts=self._mounts,
+            memory_bytes=self._limits.memory_bytes,
+            processes=self._limits.processes,
         )
         try:
             self._id = self._dock.create(manifest)
@@ -111,6 +117,8 @@ class ContainerProcess(WorkerProcess):
                 await asyncio.to_thread(self._quietly, self._api.kill, self._id)
             await asyncio.wait_for(self._exited.wait(), GONE_LIMIT_S)
             await self.output_drained()
+            with contextlib.suppress(Exception):  # the engine may have lost sight of it
+                self.out_of_memory = self.out_of_memory or bool((await asyncio.to_thread(self._state))["OOMKilled"])
             await asyncio.to_thread(self._remove)
         return 0
 
