@@ -94,6 +94,7 @@ def on_wire(name: str, tmp_path: Path) -> Path:
             ["mode=sync", "key=none"],
             {"langgraph.put_writes.file_ticket#1": "pg.checkpoint_writes.commit#3"},
         ),
+        # Its cells are slow, and this row is called the same either way.
         ("dbos-postgres", ("dbos", "psycopg"), ["mode=transaction", "key=none"], {}),
     ],
 )
@@ -111,7 +112,7 @@ def test_engines_on_the_wire_have_the_verdicts_that_they_have_with_hooks(name, m
         if where == variant and point.startswith(shared):
             boundary, _, phase = point.rpartition(":")
             expected[f"{rows.get(boundary, boundary)}:{phase}"] = verdict
-    assert len(expected) > 1
+    assert expected
     result = run_matrix(
         on_wire(name, tmp_path), root=tmp_path, directory=tmp_path / "out", points=list(expected), only=only, warm=True
     )

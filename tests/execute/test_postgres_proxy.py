@@ -73,8 +73,8 @@ class Door:
     async def committed(self, incarnation: int, write: tuple[int, int]) -> None:
         await self._stand(f"committed {self.name}")
 
-    def failed(self, incarnation: int, write: tuple[int, int]) -> None:
-        self.said.append("failed")
+    def failed(self, incarnation: int, write: tuple[int, int], *, gave_up: bool = False) -> None:
+        self.said.append("gave up" if gave_up else "failed")
 
 
 class Notes:
@@ -273,6 +273,21 @@ def test_a_commit_that_is_under_way_is_carried_out_and_known_before_the_next_lif
     server.drain()
     assert server.backends() == 0
     assert server.ask("SELECT count(*) FROM a") == [("1",)]
+
+
+def test_a_client_that_does_not_wait_while_it_stands_parked_is_told_of_and_nothing_becomes_durable(server):
+    server.door.kill_at = "committing pg.a.commit"
+    raw = server.raw()
+    raw.socket.sendall(message(b"Q", b"INSERT INTO a VALUES (1)\0"))
+    assert server.door.parked.wait(LIMIT_S)
+    raw.socket.close()
+    ends_s = time.monotonic() + LIMIT_S
+    while server.said[-1] != "gave up" and time.monotonic() < ends_s:
+        pass
+    assert server.said == ["committing pg.a.commit", "gave up"]
+    server.door.dead = True
+    server.drain()
+    assert server.ask("SELECT count(*) FROM a") == [("0",)]
 
 
 def test_passers_by_are_not_announced(server):

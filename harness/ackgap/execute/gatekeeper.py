@@ -21,6 +21,7 @@ from ackgap.execute.life import Life
 from ackgap.execute.peers import PeerUnknown, holder_of
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
+from ackgap.execute.store_gate import StoreGate
 from ackgap.execute.turns import Turns
 from ackgap.execute.turnstile import Write
 from ackgap.model.boundary import BoundaryKind, CrashPoint, Phase
@@ -80,6 +81,7 @@ class Gatekeeper:
         self._hold = hold
         self._lives: dict[int, Life] = {}
         self.files = FileGate(self._committing, self._committed)
+        self.stores = StoreGate(self._lives, recorder, self._committing, self._committed)
         self.told: set[str] = set()
         self.copier: Copier | None = None
         self.turns: Turns | None = None
@@ -251,39 +253,6 @@ class Gatekeeper:
             await self._committed(life, write, Injector.PYTHON, message)
         else:
             await self._committing(life, write, str(message["name"]), Injector.PYTHON, message)
-
-    # ----------------------------------------------------------------- store
-
-    def is_over(self, incarnation: int) -> bool:
-        """Whether a life is over."""
-        life = self._lives.get(incarnation)
-        return life is None or life.dead
-
-    async def store_committing(self, incarnation: int, write: Write, name: str) -> None:
-        """A store is about to be asked to make something durable.
-
-        Raises:
-            Severed: The life is over.
-        """
-        await self._committing(self._living(incarnation), write, name, Injector.STORE)
-
-    async def store_committed(self, incarnation: int, write: Write) -> None:
-        """A store has said that it is durable.
-
-        Raises:
-            Severed: The life is over.
-        """
-        await self._committed(self._living(incarnation), write, Injector.STORE)
-
-    def store_failed(self, incarnation: int, write: Write) -> None:
-        """It will not be durable, or nobody will know."""
-        if (life := self._lives.get(incarnation)) is not None:
-            life.turnstile.land(write)
-
-    def _living(self, incarnation: int) -> Life:
-        if self.is_over(incarnation):
-            raise Severed
-        return self._lives[incarnation]
 
     # -------------------------------------------------------- durable writes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Coroutine
 from typing import Any
 
@@ -35,7 +36,7 @@ class StoreDoor:
 
     def is_over(self, incarnation: int) -> bool:
         """Whether a life is over."""
-        return self._closed or self._gatekeeper.is_over(incarnation)
+        return self._closed or self._gatekeeper.stores.is_over(incarnation)
 
     async def committing(self, incarnation: int, write: Write, name: str) -> None:
         """Stand before a durable write.
@@ -43,7 +44,7 @@ class StoreDoor:
         Raises:
             Severed: The life is over.
         """
-        await self._pass(self._gatekeeper.store_committing(incarnation, write, name))
+        await self._pass(self._gatekeeper.stores.committing(incarnation, write, name))
 
     async def committed(self, incarnation: int, write: Write) -> None:
         """Stand after a durable write.
@@ -51,12 +52,13 @@ class StoreDoor:
         Raises:
             Severed: The life is over.
         """
-        await self._pass(self._gatekeeper.store_committed(incarnation, write))
+        await self._pass(self._gatekeeper.stores.committed(incarnation, write))
 
-    def failed(self, incarnation: int, write: Write) -> None:
+    def failed(self, incarnation: int, write: Write, *, gave_up: bool = False) -> None:
         """A durable write has come to nothing, or nobody will learn what became of it."""
         if not self._closed:
-            self._loop.call_soon_threadsafe(self._gatekeeper.store_failed, incarnation, write)
+            tell = functools.partial(self._gatekeeper.stores.failed, incarnation, write, gave_up=gave_up)
+            self._loop.call_soon_threadsafe(tell)
 
     async def _pass(self, announcing: Coroutine[Any, Any, None]) -> None:
         if self._closed:

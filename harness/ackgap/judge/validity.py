@@ -38,7 +38,8 @@ def validity(case: Case) -> Iterator[Finding]:
     for event in history.of(ClientGaveUp):
         yield _inconclusive(
             "client_gave_up",
-            f"the worker closed the connection of attempt {event.attempt} while it was parked, so parking changed "
+            f"the worker closed the connection of {event.name or f'attempt {event.attempt}'} while it was parked, so "
+            "parking changed "
             "what it did; give its client a longer timeout",
             event.seq,
         )

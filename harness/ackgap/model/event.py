@@ -275,11 +275,17 @@ class DiscardedAtDeath(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientGaveUp(_Event):
-    """The worker closed a connection while its request was parked: parking changed what it did."""
+    """The worker closed a connection while what it had asked for was parked: parking changed what it did.
+
+    Attributes:
+        attempt: Its request to a target; 0 where it was none.
+        name: The commit to a store that it was, `<name>#<n>`; empty where it was none.
+    """
 
     kind: ClassVar[str] = "client_gave_up"
     incarnation: int
     attempt: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Relay"]
 
+_HEARD = 16
+"""Pieces that are taken of a client that stands parked."""
+
 
 class Relay(asyncio.Protocol):
     """Faces the client; `_ServerSide` faces the server.
@@ -42,6 +45,7 @@ class Relay(asyncio.Protocol):
         self._asking = _Way()
         self._answering = _Way()
         self._writes: dict[Boundary, tuple[int, int]] = {}
+        self._landed: tuple[int, int] | None = None
         self._count = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -63,18 +67,22 @@ class Relay(asyncio.Protocol):
         """Our port of the connection to the server; 0 where there is none."""
         return int(self._server.get_extra_info("sockname")[1]) if self._server is not None else 0
 
-    def sever(self) -> None:
-        """Drop both sides."""
+    def sever(self, *, gave_up: bool = False) -> None:
+        """Drop both sides.
+
+        Args:
+            gave_up: The client has done so.
+        """
         for transport in (self._client, self._server):
             if transport is not None:
                 transport.abort()
-        self._over()
+        self._over(gave_up=gave_up)
 
-    def _over(self) -> None:
+    def _over(self, *, gave_up: bool = False) -> None:
         self._closed = True
         if self._door is not None:
             for write in self._writes.values():
-                self._door.failed(self._incarnation, write)
+                self._door.failed(self._incarnation, write, gave_up=gave_up)
         self._writes.clear()
         if self._server is None or self._server.is_closing():
             self._proxy.forget(self)
@@ -102,13 +110,17 @@ class Relay(asyncio.Protocol):
                 self._send_due()
             self._asking.heard.append(data)
             self._advance()
+            if self._asking.parked:
+                self._listen()
         except Misspoken as error:
             self._refuse(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """The client is gone. The server is told so, and carries out what it has been asked for."""
+        if self._answering.parked and self._landed is not None and self._door is not None:
+            self._door.failed(self._incarnation, self._landed, gave_up=True)
         if self.is_dead or self._server is None or self._asking.parked:
-            self.sever()
+            self.sever(gave_up=True)
         elif not self._server.is_closing():
             self._closed = True
             self._server.write_eof()
@@ -241,7 +253,7 @@ class Relay(asyncio.Protocol):
             elif isinstance(step, Forward):
                 self._write(step.data)
             elif not isinstance(step, Park) and step.boundary in self._writes:
-                write = self._writes.pop(step.boundary)
+                write = self._landed = self._writes.pop(step.boundary)
                 assert self._door is not None
                 if isinstance(step, Failed):
                     self._door.failed(self._incarnation, write)
@@ -289,10 +301,13 @@ class Relay(asyncio.Protocol):
         self._listen()
 
     def _listen(self) -> None:
-        """Read from each side as long as the other one takes it, and nobody stands parked on the way."""
-        for transport, way in ((self._client, self._asking), (self._server, self._answering)):
+        """Read from each side as long as the other one takes it, and nobody stands parked on the way.
+
+        A client is heard a while longer: it may go away, which only who reads is told.
+        """
+        for transport, way, most in ((self._client, self._asking, _HEARD), (self._server, self._answering, 0)):
             if transport is not None and not transport.is_closing():
-                if way.parked or way.full:
+                if way.full or (way.parked and len(way.heard) >= most):
                     transport.pause_reading()
                 else:
                     transport.resume_reading()

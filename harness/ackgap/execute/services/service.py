@@ -79,8 +79,14 @@ class Door(Protocol):
         """
         ...
 
-    def failed(self, incarnation: int, write: tuple[int, int]) -> None:
-        """A durable write that was announced has come to nothing, or nobody will learn what became of it."""
+    def failed(self, incarnation: int, write: tuple[int, int], *, gave_up: bool = False) -> None:
+        """A durable write that was announced has come to nothing, or nobody will learn what became of it.
+
+        Args:
+            incarnation: Whose it was.
+            write: Which.
+            gave_up: The client has closed its connection while this stood parked.
+        """
         ...
 
 

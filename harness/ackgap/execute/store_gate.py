@@ -1,0 +1,78 @@
+"""What a proxy in front of a store has seen becomes durable writes, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from ackgap.execute.life import Life
+from ackgap.execute.recorder import HistoryRecorder
+from ackgap.execute.turnstile import Write
+from ackgap.model.event import ClientGaveUp, Injector
+from ackgap.target.ports import Severed
+
+__all__ = ["StoreGate"]
+
+
+class StoreGate:
+    """Where commits to stores come to, in the slot's own loop.
+
+    Args:
+        lives: By incarnation; those that begin later are in it too.
+        recorder: Keeps the history.
+        committing: Has a durable write stand before it begins.
+        committed: Has it stand once it has landed.
+    """
+
+    def __init__(
+        self,
+        lives: Mapping[int, Life],
+        recorder: HistoryRecorder,
+        committing: Callable[[Life, Write, str, Injector], Awaitable[None]],
+        committed: Callable[[Life, Write, Injector], Awaitable[None]],
+    ) -> None:
+        self._lives = lives
+        self._recorder = recorder
+        self._committing = committing
+        self._committed = committed
+
+    def is_over(self, incarnation: int) -> bool:
+        """Whether a life is over."""
+        life = self._lives.get(incarnation)
+        return life is None or life.dead
+
+    async def committing(self, incarnation: int, write: Write, name: str) -> None:
+        """A store is about to be asked to make something durable.
+
+        Raises:
+            Severed: The life is over.
+        """
+        await self._committing(self._living(incarnation), write, name, Injector.STORE)
+
+    async def committed(self, incarnation: int, write: Write) -> None:
+        """A store has said that it is durable.
+
+        Raises:
+            Severed: The life is over.
+        """
+        await self._committed(self._living(incarnation), write, Injector.STORE)
+
+    def failed(self, incarnation: int, write: Write, *, gave_up: bool) -> None:
+        """It will not be durable, or nobody will know.
+
+        Args:
+            incarnation: Whose it was.
+            write: Which.
+            gave_up: The client has closed its connection while this stood parked.
+        """
+        life = self._lives.get(incarnation)
+        if life is None:
+            return
+        life.turnstile.land(write)
+        if gave_up and not (life.dead or life.struck.is_set() or life.told_to_end):
+            name, occurrence = life.write_points.get(write, ("a commit", 1))
+            self._recorder.record(ClientGaveUp, incarnation=incarnation, attempt=0, name=f"{name}#{occurrence}")
+
+    def _living(self, incarnation: int) -> Life:
+        if self.is_over(incarnation):
+            raise Severed
+        return self._lives[incarnation]
