@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -84,6 +85,7 @@ class TargetSpec:
         protection: Name of one of the profile's protections; None takes the profile's default.
         reads: Globs of operations that are reads although the profile says otherwise.
         settings: What the profile lets a scenario set: scripted answers, prices, ...
+        hosts: Names of hosts that it stands for: calls to them come to it.
         upstream: Base URL of a real service that decides in the profile's place.
         upstream_limit_s: Real seconds for one answer of it.
         replay: Recording that answers in the place of profile and upstream.
@@ -97,6 +99,7 @@ class TargetSpec:
     protection: str | None = None
     reads: tuple[str, ...] = ()
     settings: Mapping[str, Json] = field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
     upstream: str | None = None
     upstream_limit_s: float = 60.0
     replay: Path | None = None
@@ -200,6 +203,8 @@ class Limits:
         quiet_s: Without a hook: nothing written for so long counts as quiet.
         output_bytes: How much of what a life prints is kept.
         copy_bytes: How large the worker's directory may be to be copied into each cell.
+        memory_bytes: Memory that all processes of a cell's workers may have together; None for as much as there is.
+        processes: How many processes and threads of them there may be at once; None for as many as they like.
     """
 
     life_s: float = 60.0
@@ -208,6 +213,8 @@ class Limits:
     quiet_s: float = 0.05
     output_bytes: int = 64 * 1024
     copy_bytes: int = 256 * 1024 * 1024
+    memory_bytes: int | None = None
+    processes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,13 +287,23 @@ class Scenario:
         return tuple(dict.fromkeys(toxic.link for toxic in self.toxics))
 
     @property
+    def hosts(self) -> Mapping[str, str]:
+        """Names of targets by the host that each stands for."""
+        return {host: target.name for target in self.targets for host in target.hosts}
+
+    @property
     def worker_hosts(self) -> tuple[str, ...]:
         """The hosts that the worker itself may reach.
 
-        Not those that only stand behind a target: what it sent there past the target would not be counted.
+        Not those that only stand behind a target, or that one stands for: what it sent there past the target would
+        not be counted.
         """
         behind = {target.upstream_host for target in self.targets}
-        return tuple(host for host in self.worker.allow_hosts if host not in behind)
+        return tuple(
+            allowed
+            for allowed in self.worker.allow_hosts
+            if allowed not in behind and not any(fnmatchcase(host, allowed.lower()) for host in self.hosts)
+        )
 
     def variants(self) -> Iterator[Variant]:
         """Yield every combination of the axes, in the order in which they are written."""
