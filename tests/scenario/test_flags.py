@@ -47,6 +47,15 @@ def test_options_become_a_scenario(home: Path) -> None:
     assert scenario.declared_counts == {"tickets.POST/tickets": 2}
 
 
+@pytest.mark.parametrize(
+    ("injector", "wanted", "on_the_path"),
+    [(None, "auto", True), ("python", "python", True), ("preload", "preload", False), ("wire", "wire", False)],
+)
+def test_the_python_injector_stays_out_where_another_one_is_asked_for(home, injector, wanted, on_the_path):
+    worker = flags(home, injector=injector).worker
+    assert (worker.injector, worker.python_injector) == (wanted, on_the_path)
+
+
 def test_the_worker_lives_in_the_current_directory(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     assert flags(home, directory=None).worker.directory == home
