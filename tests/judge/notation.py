@@ -15,6 +15,7 @@ and line ends are for the eye.
     [journal]  [journal]:committing         a durable write; it changes the store's digest once it is committed
     KILL  PAUSE             a fault strikes at the point that was passed last in the life that speaks
       KILL(down=72h) KILL(unsettled) KILL(quiet) KILL(exit=0) KILL(signal=15) KILL(store) KILL(vanished)
+    DISCONNECT  OOM  OOM(spared)    likewise, for a worker in a container; spared: the kernel killed nothing
     TOXIC(name)             a fault of the network strikes there; the life goes on
     UNHEARD                 the target answers the latest call that was left standing, and the answer is lost on its way
     DONE  EXIT(1)  DIES(11) the life ends by itself: finished; with that status; by that signal
@@ -413,6 +414,13 @@ class _Writer:
     def _pause(self, *arguments: str) -> None:
         self._strike(FaultKind.PAUSE, _options(arguments))
 
+    def _disconnect(self, *arguments: str) -> None:
+        self._strike(FaultKind.DISCONNECT, _options(arguments))
+
+    def _oom(self, *arguments: str) -> None:
+        self._strike(FaultKind.OOM, {})
+        self._ended(exit_code=None, signal=9, by_harness=True, out_of_memory="spared" not in arguments)
+
     def _toxic(self, name: str) -> None:
         self._strike(FaultKind.TOXIC, {"name": name})
 
@@ -421,7 +429,9 @@ class _Writer:
         self._add(AttemptAnswered, attempt=call.attempt, status=200, decision=call.decision, object_id=call.object_id)
         call.answered = True
 
-    def _ended(self, *, exit_code: int | None, signal: int | None, by_harness: bool = False) -> None:
+    def _ended(
+        self, *, exit_code: int | None, signal: int | None, by_harness: bool = False, out_of_memory: bool = False
+    ) -> None:
         self._add(
             IncarnationEnded,
             incarnation=self.life,
@@ -429,6 +439,7 @@ class _Writer:
             signal=signal,
             by_harness=by_harness,
             store_digest=self._digest,
+            out_of_memory=out_of_memory,
         )
 
     def _exit(self, code: str) -> None:

@@ -180,6 +180,12 @@ def test_a_repeat_by_a_worker_that_wakes_up_is_no_recovery(phase: str) -> None:
     assert "although" not in engine
 
 
+def test_a_repeat_by_a_worker_that_is_connected_again_is_no_recovery() -> None:
+    history = "1> tickets.create:sending DISCONNECT | 2> tickets.create [journal] DONE | 1> tickets.create#1 EXIT(0)"
+    engine = _engine_of(history, "tickets.create [journal]")
+    assert "life 1, which had been cut off, took it as well when it was connected again, after life 2 had" in engine
+
+
 def test_a_repeat_of_what_a_paused_worker_had_done_is_a_recovery() -> None:
     history = "1> tickets.create [journal] PAUSE | 2> tickets.create DONE | 1> EXIT(0)"
     assert "recovery ran the step again, although" in _engine_of(history, "tickets.create [journal]")

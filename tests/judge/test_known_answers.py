@@ -516,6 +516,7 @@ def test_probes_that_differ_make_every_cell_inconclusive() -> None:
         ("not_concluded", "1> tickets.create:received KILL | 2> tickets.create"),
         ("unsettled", "1> tickets.create:received KILL(unsettled) | 2> tickets.create DONE"),
         ("kill_did_not_land", "1> tickets.create:received KILL(exit=0) | 2> tickets.create DONE"),
+        ("oom_did_not_land", "1> tickets.create:received OOM(spared) | 2> tickets.create DONE"),
         ("store_changed_at_death", "1> tickets.create:received KILL(store) | 2> tickets.create DONE"),
         ("client_gave_up", "1> tickets.create:received GONE KILL | 2> tickets.create DONE"),
         ("wrote_outside", "1> OUTSIDE(/etc/x) tickets.create:received KILL | 2> tickets.create DONE"),

@@ -1,4 +1,4 @@
-"""How a step came to run again: by a recovery, beside another one, or by a worker that had been asleep.
+"""How a step came to run again: by a recovery, beside another one, or by a worker that had been asleep or cut off.
 
 What could have kept a life from it is only what it could know: a durable write that had landed before it sent the
 repeat. Where two lives run beside each other their order in the history decides, and not which of them began first.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from ackgap.judge.case import Case
 from ackgap.model.boundary import Phase
 from ackgap.model.event import AttemptReceived, BoundaryReached, EffectApplied, IncarnationStarted
+from ackgap.model.manner import FaultKind
 
 __all__ = ["how_it_ran_again"]
 
@@ -37,10 +38,12 @@ def _pairs(effects: Sequence[EffectApplied]) -> Iterator[_Pair]:
 def _of(case: Case, first: EffectApplied, again: EffectApplied) -> tuple[str, bool]:
     """Return how a step ran again, and whether the life that ran it could have known better."""
     one, other = first.incarnation, again.incarnation
-    if _asleep(case, other, first.seq):
+    away = _away(case, other, first.seq)
+    if away is not None:
+        was, again_there = ("cut off", "was connected again") if away is FaultKind.DISCONNECT else ("paused", "woke up")
         text = (
-            f"no recovery ran the step again: life {other}, which had been paused, took it as well when it woke up, "
-            f"after life {one} had"
+            f"no recovery ran the step again: life {other}, which had been {was}, took it as well when it "
+            f"{again_there}, after life {one} had"
         )
         return text, False
     known_until = _sent_after(case, case.history.attempt(again.attempt))
@@ -55,13 +58,13 @@ def _of(case: Case, first: EffectApplied, again: EffectApplied) -> tuple[str, bo
     return "recovery ran the step again (at least once): nothing had recorded that it was done", False
 
 
-def _asleep(case: Case, life: int, seq: int) -> bool:
-    """Whether a life had been paused before an event, so that what it does later it does after waking up."""
+def _away(case: Case, life: int, seq: int) -> FaultKind | None:
+    """Return what had taken a life out of the way before an event, so that what it does later it does after that."""
     for event in case.history.faults:
         planned = case.planned(event)
         if event.incarnation == life and event.seq < seq and planned is not None and planned.kind.overlaps:
-            return True
-    return False
+            return planned.kind
+    return None
 
 
 def _sent_after(case: Case, attempt: AttemptReceived) -> int:

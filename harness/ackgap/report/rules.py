@@ -132,6 +132,10 @@ _TEXTS: Mapping[VerdictKind, Mapping[str, tuple[str, str]]] = {
             "A process of the worker called a target, and the preload library had not come up in it.",
             'Use `injector = "trace"`, which sees static programs and cleaned environments too.',
         ),
+        "oom_did_not_land": (
+            "The kernel killed nothing of a life that was left no memory.",
+            "See whether it was over.",
+        ),
         "toxic_failed": ("Toxiproxy did not switch a toxic on or off.", "See what it printed."),
         "client_gave_up": ("A client closed a connection that was parked.", "Give it a longer timeout."),
         "nondeterministic": (
