@@ -212,3 +212,40 @@ def test_writes_inside_the_cell_and_reads_anywhere_are_not_reported(supervisor, 
         str(tmp_path),
     )
     assert supervisor.of_type("outside") == []
+
+
+def test_hosts_that_belong_to_the_cell_are_free_by_name_and_by_address(supervisor):
+    supervisor.config["own_hosts"] = ["192.0.2.7", "journal"]
+    out = supervisor.run(
+        """
+        import socket
+        def attempt(function, *arguments):
+            try:
+                function(*arguments)
+            except OSError as error:
+                print("ackgap" in str(error))
+        attempt(socket.getaddrinfo, "journal", 80)
+        attempt(socket.create_connection, ("192.0.2.7", 80), 0.01)
+        attempt(socket.create_connection, ("192.0.2.8", 80), 0.01)
+        """
+    )
+    assert out.splitlines() == ["False", "False", "True"]
+    assert [one["host"] for one in supervisor.of_type("egress")] == ["192.0.2.8"]
+
+
+def test_what_is_written_where_a_folder_of_the_cell_is_mounted_lies_inside(supervisor, tmp_path):
+    mounted, outside = tmp_path / "data", tmp_path / "other"
+    mounted.mkdir()
+    outside.mkdir()
+    supervisor.config["mounts"] = [str(mounted)]
+    supervisor.run(
+        f"""
+        for folder in ({str(mounted)!r}, {str(outside)!r}):
+            with open(folder + "/state.json", "w") as file:
+                file.write("x")
+        """
+    )
+    assert [one["path"] for one in supervisor.of_type("outside")] == [str(outside / "state.json")]
+    assert [one["name"] for one in supervisor.of_type("reach") if one["phase"] == "committing"] == [
+        "file.state.json.write"
+    ]
