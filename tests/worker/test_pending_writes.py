@@ -56,3 +56,25 @@ def test_a_write_is_pending_or_begun_from_when_it_was_first_spoken_of(reached):
         assert spoken_of <= pending | begun, "a write that was asked for is not spoken of"
         spoken_of |= pending
     assert len(begun) == 600
+
+
+HANDED_OVER = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+from _ackgap_worker.announcer import Announcer
+from _ackgap_worker.channel import Channel
+from _ackgap_worker.config import Config
+
+channel = Channel(os.environ["ACKGAP_CHANNEL"], lambda: {"type": "hello", "token": "token of this life"})
+channel.open()
+announcer = Announcer(channel, Config.from_text(os.environ["ACKGAP_CONFIG"]))
+with ThreadPoolExecutor(1) as executor:
+    announcer.ask_for_write(lambda: executor.submit(print)).result()
+"""
+
+
+@pytest.mark.parametrize(("config", "said"), [({"wire": ["127.0.0.1:5432"]}, [[]]), ({}, [])])
+def test_a_write_that_only_a_proxy_announces_is_no_longer_pending_once_it_is_over(supervisor, config, said):
+    supervisor.config = config
+    supervisor.run(HANDED_OVER)
+    assert [message["pending"] for message in supervisor.of_type("pending")] == said

@@ -99,3 +99,16 @@ def test_rows_are_there_at_committed_and_not_at_committing(supervisor, database,
     assert server.digest() != before
     supervisor.let_go()
     supervisor.finish(worker)
+
+
+def test_what_a_proxy_before_the_server_announces_no_hook_announces_again(supervisor, database):
+    need("psycopg", "asyncpg", hint=DRIVERS)
+    address = database.partition("@")[2].partition("/")[0]
+    everything = (
+        *(PSYCOPG + code for code in ("c.execute('INSERT INTO t VALUES (1)'); c.commit()", PSYCOPG_WAYS["a pipeline"])),
+        ASYNC_PSYCOPG.format(code=ASYNC_PSYCOPG_WAYS["a transaction block"]),
+        ASYNCPG.format(code=ASYNCPG_WAYS["execute"]),
+    )
+    for addresses, expected in (([address], []), (["127.0.0.1:1"], COMMIT)):
+        supervisor.config = {"wire": addresses}
+        assert [said(supervisor, code, database) for code in everything] == [expected] * len(everything)
