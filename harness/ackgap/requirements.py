@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ackgap import __version__
 from ackgap.errors import EnvironmentLacks
+from ackgap.execute.containers.images import identity_of
 from ackgap.model.matrix import Variant
 from ackgap.scenario.environment import EnvironmentSpec
 from ackgap.scenario.scenario import Scenario
@@ -52,6 +53,12 @@ def network_note(scenario: Scenario, *, isolated: bool) -> str:
     if isolated:
         what = "targets and services" if scenario.services else "targets"
         return f"Workers run in a network of their own: nothing but the {what} can be reached, in any language."
+    if scenario.hosts:
+        return (
+            f"Calls to {', '.join(scenario.hosts)} are led to targets by HTTPS_PROXY. Python workers are refused "
+            f"connections to other machines{allowed}; a program in another language that ignores that variable would "
+            "reach the real host: make sure that it does not."
+        )
     if scenario.worker.python_injector:
         return (
             f"Python workers are refused connections to other machines{allowed}. Programs in other languages cannot "
@@ -125,6 +132,8 @@ def _check_modules(scenario: Scenario, home: EnvironmentSpec | None, python: str
 def versions(scenario: Scenario, variants: Sequence[Variant]) -> dict[str, str]:
     """Return the versions that a result depends on; those of an environment are called `NAME: PACKAGE`."""
     known = {"ackgap": __version__, "python": platform.python_version(), "platform": platform.platform(terse=True)}
+    if scenario.worker.container is not None:
+        known["image"] = identity_of(scenario.worker.container)
     for home, python in _interpreters(scenario, variants).items():
         names = dict.fromkeys((*(home.packages if home else ()), *_LIBRARIES))
         answer = _ask(python, VERSIONS_QUESTION, *names)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 
 from ackgap.errors import EnvironmentLacks, ScenarioInvalid
-from ackgap.execute.containers.docker import Api, error_text
+from ackgap.execute.containers.docker import Api, connect, error_text
 from ackgap.execute.workspace import content_digest, copied_files
 from ackgap.scenario.container import ContainerSpec
 from ackgap.target.wire.redaction import tail_of
 
-__all__ = ["image_of", "prepare_image"]
+__all__ = ["identity_of", "image_of", "prepare_image"]
 
 _SAID = 600
 
@@ -23,6 +23,25 @@ def image_of(spec: ContainerSpec) -> str:
     for name, path in copied_files(spec.build):
         digest.update(name.encode() + b"\0" + content_digest(path))
     return f"ackgap-build:{digest.hexdigest()}"
+
+
+def identity_of(spec: ContainerSpec) -> str:
+    """Return what tells a worker's image from others of its name; empty where the engine has none of that name.
+
+    Raises:
+        EnvironmentLacks: No engine answers.
+    """
+    import docker
+
+    if spec.build is not None:
+        return image_of(spec)
+    api = connect()
+    try:
+        return str(api.inspect_image(image_of(spec))["Id"]).removeprefix("sha256:")[:12]
+    except docker.errors.APIError:
+        return ""
+    finally:
+        api.close()
 
 
 def prepare_image(api: Api, spec: ContainerSpec) -> None:
