@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ackgap.execute.pgwire.beginning import Wish, opening_of
 from ackgap.execute.pgwire.frames import Frames, Misspoken, message
@@ -341,3 +345,47 @@ def test_statements_are_cut_where_they_end():
     assert [statement.does for statement in found] == [Does.WORK, Does.WORK, Does.COMMIT]
     assert found[1].writes == ("create_f",)
     assert found[2].chains
+
+
+CLIENT_SAYS = [
+    *map(query, ("BEGIN", "COMMIT", "INSERT INTO t VALUES (1)", "SELECT 1", "COPY t FROM STDIN", "ROLLBACK TO s", "")),
+    *map(run, ("BEGIN", "COMMIT", "INSERT INTO t VALUES (1)", "SELECT 1", "COPY t FROM STDIN", "COMMIT PREPARED 'x'")),
+    SYNC, message(b"c"), message(b"f", b"no\0"), message(b"d", b"1\n"), message(b"F", b"\0" * 10), message(b"p", b"x"),
+]  # fmt: skip
+SERVER_SAYS = [
+    *map(done, ("BEGIN", "COMMIT", "ROLLBACK", "INSERT 0 1", "UPDATE 0", "COPY 1", "SELECT 1", "PREPARE TRANSACTION")),
+    IDLE, IN_BLOCK, BROKEN, REFUSED, message(b"G", b"\0\0\1"), message(b"D", b"row"), message(b"I"), message(b"s"),
+    message(b"1"), message(b"N", b"notice"), message(b"A", b"told"),
+]  # fmt: skip
+
+
+@given(
+    said=st.lists(
+        st.tuples(st.just("client"), st.sampled_from(CLIENT_SAYS))
+        | st.tuples(st.just("server"), st.sampled_from(SERVER_SAYS)),
+        max_size=30,
+    ),
+    cut=st.integers(0, 40),
+)
+@settings(deadline=None, max_examples=300)
+def test_whatever_is_said_in_whatever_order_all_of_it_arrives_unchanged_and_each_park_is_decided(said, cut):
+    talk = Talk()
+    told = {"client": b"", "server": b""}
+    for who, data in said:
+        play = talk.client if who == "client" else talk.server
+        for part in (data[:cut], data[cut:]):
+            play(part)
+        told[who] += data
+    talk.client(SYNC + FLUSH)
+    assert talk.to_server.replace(FLUSH, b"") == told["client"] + SYNC
+    talk._carry_out(talk.session.ended(), client=False)
+    assert talk.to_client == told["server"]
+    parks = Counter(text.split()[1] for text in talk.said if text.startswith("park "))
+    assert parks == Counter(text.split()[1] for text in talk.said if not text.startswith("park "))
+
+
+@given(st.binary(max_size=60))
+def test_bytes_of_any_kind_are_taken_or_refused(data):
+    for take in (Talk().client, opening_of):
+        with contextlib.suppress(Misspoken):
+            take(data)
