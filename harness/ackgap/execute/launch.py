@@ -137,7 +137,7 @@ class Launch:
         return "worker" if chosen == "same" else f"worker-{number}"
 
     def _mounts(self, dock: Dock) -> dict[str, Path]:
-        """Return what of the cell a container has, by the place where it has it: at the same, where nobody says else."""
+        """Return what of the cell a container has, by the place where it has it: the same, where nobody says else."""
         lent = self._surroundings
         own = [lent.work, lent.scratch, *([lent.channel] if self._spec.python_injector else [])]
         found = {str(path): path for path in own}
