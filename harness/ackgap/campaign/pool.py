@@ -77,6 +77,8 @@ class SlotPool:
             container=scenario.worker.container,
             owner=ground.owner,
             links=scenario.links,
+            hosts=scenario.hosts,
+            allow_hosts=scenario.worker_hosts,
             reset_outside=scenario.worker.reset is not None
             and any(target.upstream is not None for target in scenario.targets),
         )

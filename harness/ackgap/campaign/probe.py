@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ackgap.errors import AckgapError, ProbeFailed
@@ -103,13 +103,22 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
     end = next(iter(history.of(IncarnationEnded)), None)
     said = _last_lines(end)
     problem: AckgapError | None = None
+    untrusted = [note for note in history.of(Note) if note.code == "tls_refused"]
     failed = [note for note in history.of(Note) if note.code in _UPSTREAM_NOTES]
-    if refused and (history.of(GaveUp) or not history.attempts):
+    if untrusted and (history.of(GaveUp) or not history.attempts):
+        problem = ProbeFailed(
+            f"{untrusted[0].text}; the run's certificate authority, which vouches for the hosts of [targets.NAME], is "
+            f"not trusted by it{said}",
+            where=where,
+            next_step="docs/network-and-containers.md says which clients trust it and how the others are told; or give "
+            "the worker a target's address: --env KEY={NAME.url}",
+        )
+    elif refused and (history.of(GaveUp) or not history.attempts):
         problem = ProbeFailed(
             f"the worker tried to reach {', '.join(refused)}, which is not this machine; it was refused, and the "
             f"run failed{said}",
             where=where,
-            next_step="give it a target's address instead (--env KEY={NAME.url}), or allow the host with --allow-host",
+            next_step=_way_to(refused, scenario),
         )
     elif failed and history.of(GaveUp):
         problem = ProbeFailed(
@@ -139,6 +148,18 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
         )
     if problem is not None:
         raise problem
+
+
+def _way_to(refused: Sequence[str], scenario: Scenario) -> str:
+    if any(host in scenario.hosts for host in refused):
+        return (
+            "its client passes the proxy by that HTTPS_PROXY names; have it use that (trust_env=True, for aiohttp), or "
+            "run in a network of its own (--network isolated), where no proxy is needed"
+        )
+    return (
+        "have a target stand for it ([targets.NAME] hosts, or --host HOST=NAME), give it a target's address instead "
+        "(--env KEY={NAME.url}), or allow the host with --allow-host"
+    )
 
 
 def _gave_up(history: History, end: IncarnationEnded | None, where: str, said: str, *, isolated: bool) -> ProbeFailed:

@@ -188,6 +188,13 @@ def _add_worker(run: argparse.ArgumentParser) -> None:
         help="how a fake service treats repeats (see `ackgap targets PROFILE`)",
     )
     worker.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        metavar="HOST=NAME",
+        help="a fake service stands for this host, for workers that cannot be told an address: api.stripe.com=stripe",
+    )
+    worker.add_argument(
         "--toxic",
         action="append",
         default=[],
@@ -200,6 +207,11 @@ def _add_worker(run: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="for the worker; {NAME.url} is a target's address",
+    )
+    worker.add_argument(
+        "--injector",
+        choices=("auto", "python", "preload", "trace", "wire"),
+        help="what looks into the worker beside the services (default: auto, what sees most of its program here)",
     )
     worker.add_argument("--resume-command", metavar="COMMAND", help="the command of later lives (default: the same)")
     worker.add_argument("--state", action="append", default=[], metavar="PATH", help="durable state of the worker")

@@ -161,7 +161,7 @@ def _source(options: argparse.Namespace) -> Source:
     if options.scenario:
         given = [
             name
-            for name in ("target", "env", "protection", "toxic", "resume_command", "state", "reset")
+            for name in ("target", "env", "protection", "host", "toxic", "injector", "resume_command", "state", "reset")
             if getattr(options, name)
         ]
         if given:
@@ -181,7 +181,9 @@ def _source(options: argparse.Namespace) -> Source:
         "targets": options.target,
         "env": options.env,
         "protections": options.protection,
+        "hosts": options.host,
         "toxics": options.toxic,
+        "injector": options.injector,
         "resume_command": options.resume_command,
         "state": options.state,
         "reset": options.reset,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackgap.execute.containers.dock import Dock
+from ackgap.execute.interception.interceptor import Interceptor
 from ackgap.execute.masks import Learned
 from ackgap.execute.nursery import Nursery
 from ackgap.execute.witness import NameWitness
@@ -37,6 +38,7 @@ class Surroundings:
         guard_egress: Refuse connections to other machines inside Python workers.
         witness: Sees which hosts are asked for, where the slot has a network of its own.
         interposing: What it keeps for targets that stand in front of real services.
+        interceptor: Has targets stand for hosts, where any does.
         household: Services that run beside the cells.
         reset_door: Runs the reset command outside of the slot's network; None where it can be run here.
         dock: Where containers lie, for a worker that runs in one.
@@ -51,6 +53,7 @@ class Surroundings:
     guard_egress: bool = True
     witness: NameWitness | None = None
     interposing: Interposing | None = None
+    interceptor: Interceptor | None = None
     household: Household | None = None
     reset_door: Path | None = None
     dock: Dock | None = None
@@ -73,6 +76,11 @@ class Surroundings:
 
     def by_address(self) -> dict[str, str]:
         """Return target names by each host and port under which a worker may reach them."""
+        hosts = {} if self.interceptor is None else self.interceptor.addresses()
+        return hosts | self.by_own_address()
+
+    def by_own_address(self) -> dict[str, str]:
+        """Return the same for the addresses that are the targets' own."""
         return {
             f"{host}:{port}": name
             for name, service in self.targets.items()

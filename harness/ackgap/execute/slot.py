@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.util import Finalize
@@ -31,6 +31,7 @@ from ackgap.execute.copied_runs import CopiedRuns
 from ackgap.execute.copies import Beginning, Copies
 from ackgap.execute.forwarder import reset_door_of
 from ackgap.execute.ground import remove_ground
+from ackgap.execute.interception.interceptor import Interceptor
 from ackgap.execute.interposing import Interposing
 from ackgap.execute.nurseries import Nurseries
 from ackgap.execute.order import Order, Surroundings
@@ -65,6 +66,8 @@ class SlotSpec:
         external_state: Paths outside the cell; their saved copies are below `directory`.
         services: Servers beside the cells; each slot has its own.
         links: Names of the targets and services that the worker reaches through Toxiproxy.
+        hosts: Names of targets by the host that each stands for.
+        allow_hosts: Hosts that the worker may reach for real.
         container: What the worker runs in; None where it is a plain process.
         owner: The harness, as `pid:seconds`.
         reset_outside: The reset command is run by the forwarder, outside of the slots' networks.
@@ -78,6 +81,8 @@ class SlotSpec:
     external_state: tuple[Path, ...] = ()
     services: tuple[ServiceSpec, ...] = ()
     links: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    allow_hosts: tuple[str, ...] = ()
     reset_outside: bool = False
     container: ContainerSpec | None = None
     owner: str = ""
@@ -118,6 +123,11 @@ class _Slot:
         self._copied_runs = CopiedRuns(self.directory, self._run_copied)
         self._interposing = Interposing(spec.directory)
         self._witness = NameWitness() if spec.isolated or self.dock is not None else None
+        self._interceptor = (
+            Interceptor(spec.hosts, self._targets, self.directory / "authority", spec.allow_hosts)
+            if spec.hosts
+            else None
+        )
         self._loop.run_until_complete(self._listen())
         self.household = Household(
             spec.services,
@@ -136,8 +146,11 @@ class _Slot:
     async def _listen(self) -> None:
         for service in self._targets.values():
             await service.start()
+        answers = False
         if self._witness is not None:
-            await self._witness.listen(None if self.dock is None else self.dock.gateway)
+            answers = await self._witness.listen(None if self.dock is None else self.dock.gateway)
+        if self._interceptor is not None:
+            await self._interceptor.open(self._witness if answers else None)
 
     def run(self, order: Order, watch: Callable[[Event], None] | None) -> Finished:
         beginning = self._copied_runs.beginning(order) if order.copies else Beginning(why_none=order.why_not_copied)
@@ -164,6 +177,7 @@ class _Slot:
             outside=self._outside,
             witness=self._witness,
             interposing=self._interposing,
+            interceptor=self._interceptor,
             household=self.household,
             reset_door=reset_door_of(self._spec.directory, order.scenario, home) if self._spec.reset_outside else None,
             dock=self.dock,

@@ -1,6 +1,7 @@
 """NameWitness: in a network of its own, whoever asks for the address of a host is seen, in whatever language it asks.
 
-The slot takes the addresses of the system's name servers for itself and answers that no such host exists. A program
+The slot takes the addresses of the system's name servers for itself and answers that no such host exists, unless a
+target stands for it. A program
 that connects to a bare address of another machine is refused by the kernel all the same, but leaves no name.
 """
 
@@ -20,6 +21,9 @@ _SIOCSIFADDR = 0x8916
 _SIOCSIFNETMASK = 0x891C
 _NAME_PORT = 53
 _NO_SUCH_NAME = 0x8183
+_FOUND = 0x8180
+_ADDRESS_QUESTION = 1
+_QUESTION_ITSELF = 0xC00C
 _HEADER_BYTES = 12
 
 
@@ -28,10 +32,12 @@ class NameWitness(asyncio.DatagramProtocol):
 
     Attributes:
         asked: Called with each host name; None while nobody wants to know.
+        answers: Addresses of loopback by the host that a target stands for.
     """
 
     def __init__(self) -> None:
         self.asked: Callable[[str], None] | None = None
+        self.answers: dict[str, str] = {}
         self._own_names = {socket.gethostname().lower(), "localhost"}
         self._transports: list[asyncio.DatagramTransport] = []
 
@@ -60,6 +66,7 @@ class NameWitness(asyncio.DatagramProtocol):
             name in self._own_names
             or name.split(".", maxsplit=1)[0] in self._own_names
             or name.endswith(".in-addr.arpa")
+            or any(name.startswith(f"{host}.") for host in self.answers)  # with a search domain behind it
         )
         if self.asked is not None and not own:
             self.asked(name)
@@ -76,9 +83,16 @@ class _Door(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: tuple[str | int, ...]) -> None:
         name, end = name_of_question(data)
         if name and self._transport is not None:
-            self._witness.saw(name)
-            answer = data[:2] + struct.pack(">HHHHH", _NO_SUCH_NAME, 1, 0, 0, 0) + data[_HEADER_BYTES:end]
-            self._transport.sendto(answer, addr)
+            question, address = data[_HEADER_BYTES:end], self._witness.answers.get(name)
+            if address is None:
+                self._witness.saw(name)
+                answer = struct.pack(">HHHHH", _NO_SUCH_NAME, 1, 0, 0, 0) + question
+            elif struct.unpack(">H", question[-4:-2]) != (_ADDRESS_QUESTION,):
+                answer = struct.pack(">HHHHH", _FOUND, 1, 0, 0, 0) + question  # there is such a host, and no more
+            else:
+                record = struct.pack(">HHHIH", _QUESTION_ITSELF, _ADDRESS_QUESTION, 1, 0, 4) + socket.inet_aton(address)
+                answer = struct.pack(">HHHHH", _FOUND, 1, 1, 0, 0) + question + record
+            self._transport.sendto(data[:2] + answer, addr)
 
 
 def name_of_question(packet: bytes) -> tuple[str, int]:

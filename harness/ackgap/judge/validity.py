@@ -66,7 +66,7 @@ def _empty(case: Case) -> Iterator[Finding]:
 def _surroundings(case: Case) -> Iterator[Finding]:
     """Yield what ackgap itself did to the worker besides the faults."""
     for note in case.history.of(Note):
-        if note.code in ("connection_refused", "injector_trouble", "unseen"):
+        if note.code in ("connection_refused", "injector_trouble", "tls_refused", "unseen"):
             yield Finding(kind=None, code=note.code, summary=note.text, evidence=(note.seq,))
         elif note.code == "store_unwatched":
             yield Finding(

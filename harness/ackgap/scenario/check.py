@@ -14,6 +14,7 @@ from ackgap.scenario.discover import profile_mistake
 from ackgap.scenario.engine import engine_mistakes
 from ackgap.scenario.environment import environment_mistakes
 from ackgap.scenario.faults import fault_mistake
+from ackgap.scenario.hosts import host_mistakes
 from ackgap.scenario.release import release_mistakes
 from ackgap.scenario.scenario import Axis, AxisValue, Scenario, Slice
 from ackgap.scenario.services import service_mistakes
@@ -57,6 +58,7 @@ def mistakes_of(scenario: Scenario) -> Iterator[Mistake]:
     yield from _releases(scenario)
     yield from _worker(scenario)
     yield from _targets(scenario)
+    yield from host_mistakes(scenario)
     yield from _beside(scenario)
     yield from _toxics(scenario)
     for axis in scenario.axes:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from pydantic import ValidationError
 
 from ackgap.errors import UsageInvalid
 from ackgap.scenario.check import Mistake, mistakes_of
+from ackgap.scenario.hosts import hosts_of_options
 from ackgap.scenario.parts import toxic_of
 from ackgap.scenario.scenario import Limits, Scenario, TargetSpec, WorkerSpec
 from ackgap.scenario.schema import ToxicFile, split_command
@@ -30,6 +32,11 @@ _OPTIONS = {
 }
 
 
+class _LookedInto(TypedDict):
+    injector: str
+    python_injector: bool
+
+
 def scenario_from_flags(
     *,
     worker: str,
@@ -44,7 +51,9 @@ def scenario_from_flags(
     reads: Sequence[str] = (),
     expects: Sequence[str] = (),
     protections: Sequence[str] = (),
+    hosts: Sequence[str] = (),
     toxics: Sequence[str] = (),
+    injector: str | None = None,
     limits: Limits | None = None,
     directory: Path | None = None,
 ) -> Scenario:
@@ -55,8 +64,7 @@ def scenario_from_flags(
         targets: `NAME=PROFILE`, at least one; a profile that ends in `.toml` is a file.
         env: `KEY=VALUE`, with `{NAME.url}` in the value.
         resume_command: Command of later lives.
-        state: Paths of durable state. One below the directory narrows what counts as the durable store; one
-            elsewhere is restored before each cell.
+        state: Paths of durable state. Below the directory it is all that counts as such; elsewhere it is restored.
         reset: Command that resets what ackgap cannot see.
         finished_when: Command that exits 0 once the work is finished.
         in_doubt_when: Regular expression over what the worker prints.
@@ -64,7 +72,9 @@ def scenario_from_flags(
         reads: Globs of operations without an effect, over `<target>.<operation>`.
         expects: `OPERATION=N`, the declared count of each identity.
         protections: `NAME=PROTECTION`, how a target treats repeats.
+        hosts: `HOST=NAME`, hosts that a target stands for.
         toxics: `NAME=TARGET:TYPE,KEY=N`, faults of the network.
+        injector: What looks into the worker; `auto` where it is None.
         limits: How long to wait.
         directory: Where the worker lives; the current directory where it is None.
 
@@ -74,10 +84,9 @@ def scenario_from_flags(
     lists = {"--target": targets, "--env": env, "--state": state, "--allow-host": allow_hosts, "--read": reads}
     commands = {"--worker": worker, "--resume-command": resume_command, "--reset": reset}
     commands |= {"--finished-when": finished_when, "--in-doubt-when": in_doubt_when}
-    _refuse_nul({**lists, "--expect": expects, "--protection": protections, "--toxic": toxics})
-    _refuse_nul({option: [text] for option, text in commands.items()})
-    home = (directory or Path.cwd()).absolute()
-    command = _command(worker, "--worker")
+    lists |= {"--expect": expects, "--protection": protections, "--host": hosts, "--toxic": toxics}
+    _refuse_nul({**lists, **{option: [text] for option, text in commands.items()}})
+    command, home = _command(worker, "--worker"), (directory or Path.cwd()).absolute()
     inside, outside = _states(state, home)
     scenario = Scenario(
         name=name_of_command(command),
@@ -86,6 +95,7 @@ def scenario_from_flags(
             command=command,
             resume_command=_optional_command(resume_command, "--resume-command"),
             directory=home,
+            **_looked_into(injector),
             env=dict(_pair(text, "--env", "KEY=VALUE, such as TICKETS_URL={tickets.url}") for text in env),
             store=inside,
             external_state=outside,
@@ -94,12 +104,20 @@ def scenario_from_flags(
             in_doubt_when=in_doubt_when,
             allow_hosts=tuple(allow_hosts),
         ),
-        targets=_protected(_targets(targets, home, tuple(reads)), protections),
+        targets=_with_hosts(_protected(_targets(targets, home, tuple(reads)), protections), hosts),
         toxics=tuple(map(_toxic, toxics)),
         declared_counts=dict(_count(text) for text in expects),
         limits=limits or Limits(),
         source=f"--worker {worker!r}",
     )
+    return _checked(scenario)
+
+
+def _looked_into(injector: str | None) -> _LookedInto:
+    return {"injector": injector or "auto", "python_injector": injector in (None, "auto", "python")}
+
+
+def _checked(scenario: Scenario) -> Scenario:
     for mistake in mistakes_of(scenario):
         raise _usage(mistake)
     return scenario
@@ -211,6 +229,11 @@ def _protected(targets: tuple[TargetSpec, ...], texts: Sequence[str]) -> tuple[T
     return tuple(replace(target, protection=chosen.get(target.name)) for target in targets)
 
 
+def _with_hosts(targets: tuple[TargetSpec, ...], texts: Sequence[str]) -> tuple[TargetSpec, ...]:
+    found = hosts_of_options(texts, [target.name for target in targets])
+    return tuple(replace(target, hosts=found.get(target.name, ())) for target in targets)
+
+
 def _states(texts: Sequence[str], home: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
     inside: list[str] = []
     outside: list[Path] = []
@@ -228,7 +251,9 @@ def _states(texts: Sequence[str], home: Path) -> tuple[tuple[str, ...], tuple[Pa
 
 def _usage(mistake: Mistake) -> UsageInvalid:
     key, what, next_step = mistake
-    if key[0] == "targets":
+    if key[0] == "targets" and "hosts" in key:
+        option = "--host"
+    elif key[0] == "targets":
         option = "--target"
     elif key[0] == "expect":
         option = "--expect"

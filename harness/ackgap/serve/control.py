@@ -20,6 +20,7 @@ from ackgap.serve.served import ServedTargets, base_url
 from ackgap.serve.spec import seconds_of
 from ackgap.target.wire.answer import Answer, json_answer
 from ackgap.target.wire.connection import Connection, RawRequest
+from ackgap.target.wire.tls import NotTrusted
 
 __all__ = ["ROOT", "ControlPort"]
 
@@ -111,6 +112,9 @@ class ControlPort:
 
     def left_unread(self, connection: Connection, byte_count: int, complete_request: bool) -> None:
         """Nobody minds."""
+
+    def not_trusted(self, connection: Connection, problem: NotTrusted) -> None:
+        """Nobody speaks TLS here."""
 
     # inside
 

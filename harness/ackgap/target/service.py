@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+import ssl
 import traceback
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ackgap.errors import HarnessFailed
 from ackgap.model.event import Event, Json
 from ackgap.target.clock import VirtualClock
+from ackgap.target.door import Door, Entrance, listen
 from ackgap.target.engine import Engine
 from ackgap.target.exchange import Cell, Exchange
 from ackgap.target.ledger import Ledger, Numbering
@@ -23,8 +24,10 @@ from ackgap.target.profiles.facts import chosen_protection, chosen_settings
 from ackgap.target.profiles.profile import AMBIGUOUS, Profile
 from ackgap.target.upstream.interposer import Interposer
 from ackgap.target.wire.answer import Answer
-from ackgap.target.wire.connection import Connection, RawRequest, read_now, reset
+from ackgap.target.wire.connection import Connection, RawRequest
 from ackgap.target.wire.paths import plain_path
+from ackgap.target.wire.sockets import read_now, reset
+from ackgap.target.wire.tls import NotTrusted, TlsEnd
 
 __all__ = ["Numbering", "TargetService"]
 
@@ -46,8 +49,7 @@ class TargetService:
         self.name = name
         self.host = host
         self.port = port
-        self._listener: socket.socket | None = None
-        self._accepting: asyncio.Task[None] | None = None
+        self._doors: list[Door] = []
         self._late: set[asyncio.Task[None]] = set()
         self._cell: Cell | None = None
 
@@ -67,25 +69,29 @@ class TargetService:
         Raises:
             HarnessFailed: The port is not to be had.
         """
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        # The protocol by name: asyncio spares an answer the wait for more (TCP_NODELAY) only where it knows it.
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((self.host, self.port))
-            listener.listen(128)
-            listener.setblocking(False)
-        except OSError as error:
-            listener.close()
-            raise HarnessFailed(
-                f"The target {self.name!r} cannot listen on {self.host}:{self.port}: {error.strerror or error}.",
-                where=f"targets.{self.name}",
-                next_step="End the program that holds the port, or let ackgap choose one.",
-            ) from error
+        listener = listen(self.name, self.host, self.port)
         self.port = listener.getsockname()[1]
-        self._listener = listener
-        self._accepting = asyncio.get_running_loop().create_task(self._accept(listener))
+        self._open(Door(listener=listener, entrance=Entrance(port=self.port)))
         return self.port
+
+    async def stand_for(self, host: str, address: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        """Listen at one more address, in the place of a host.
+
+        Args:
+            host: Its name.
+            address: Where its clients are led.
+            port: Likewise.
+            tls: With the certificate of that host, where its clients speak TLS at that port.
+
+        Raises:
+            HarnessFailed: The port is not to be had.
+        """
+        listener = listen(self.name, address, port)
+        self._open(Door(listener=listener, entrance=Entrance(port=port, host=host, tls=tls)))
+
+    def _open(self, door: Door) -> None:
+        self._doors.append(door)
+        door.accepting = asyncio.get_running_loop().create_task(self._accept(door))
 
     def begin(
         self,
@@ -192,11 +198,11 @@ class TargetService:
         """
         if self._cell is None:
             raise RuntimeError("no cell has begun")
-        if self._listener is not None:
-            waiting = select.poll()
-            waiting.register(self._listener, select.POLLIN)
-            if waiting.poll(0):
-                raise NotToBeCopied("a connection had not been accepted yet")
+        waiting = select.poll()
+        for door in self._doors:
+            waiting.register(door.listener, select.POLLIN)
+        if waiting.poll(0):
+            raise NotToBeCopied("a connection had not been accepted yet")
         return self._cell.parked()
 
     def take_up(self, parked: ParkedTarget, earlier: Sequence[Event], *, dead: int) -> None:
@@ -229,7 +235,8 @@ class TargetService:
             return
         cell.dying.add(incarnation)
         cell.drained.add(incarnation)
-        self._sweep_backlog(cell, incarnation)
+        for door in self._doors:
+            self._sweep_backlog(door, cell, incarnation)
         mine = [connection for connection in cell.connections if connection.incarnation == incarnation]
         for connection in mine:
             connection.sever()
@@ -261,14 +268,8 @@ class TargetService:
     async def stop(self) -> None:
         """Drop all connections and give the port back."""
         self._end_cell()
-        if self._accepting is not None:
-            self._accepting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._accepting
-            self._accepting = None
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        while self._doors:
+            await self._doors.pop().close()
         await asyncio.sleep(0)  # lets aborted transports close their sockets
 
     def _end_cell(self) -> None:
@@ -279,31 +280,41 @@ class TargetService:
         for connection in tuple(cell.connections):
             connection.sever()
 
-    async def _accept(self, listener: socket.socket) -> None:
+    async def _accept(self, door: Door) -> None:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                sock, peer = await loop.sock_accept(listener)
+                sock, peer = await loop.sock_accept(door.listener)
             except OSError:
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            connection = self._adopt(sock, peer[0], peer[1])
-            if connection is not None:
-                with suppress(OSError):
-                    await loop.connect_accepted_socket(lambda made=connection: made, sock)  # type: ignore[misc]
+            await self.receive(sock, peer, door.entrance)
 
-    def _adopt(self, sock: socket.socket, peer_host: str, peer_port: int) -> Connection | None:
+    async def receive(self, sock: socket.socket, peer: tuple[str, int], entrance: Entrance) -> None:
+        """Serve a connection that has been accepted, here or by somebody who has sent it on unread.
+
+        Args:
+            sock: Its socket; ours from now on.
+            peer: The client's address and port.
+            entrance: By what way it has come.
+        """
+        connection = self._adopt(sock, peer[0], peer[1], entrance)
+        if connection is not None:
+            with suppress(OSError):
+                await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, sock)
+
+    def _adopt(self, sock: socket.socket, peer_host: str, peer_port: int, entrance: Entrance) -> Connection | None:
         """Decide whose connection it is, once and for all; None if it is nobody's."""
         cell = self._cell
         if cell is None:
             reset(sock)
             return None
-        incarnation = cell.gate.incarnation_of(peer_port, self.port, peer_host)
+        incarnation = cell.gate.incarnation_of(peer_port, entrance.port, peer_host)
         dying = cell.dying - cell.drained
         if incarnation is None and len(dying) == 1:
             # Nobody holds it, and a life is just being killed: its process has died while this was in the backlog.
             (dead,) = dying
-            cell.remember_remnant(dead, *Connection(_Owner(cell), sock, dead).take_remnant())
+            cell.remember_remnant(dead, *_connection(cell, sock, dead, entrance).take_remnant())
             reset(sock)
             return None
         if incarnation is None or incarnation in cell.drained:
@@ -317,21 +328,21 @@ class TargetService:
                 incarnation or 0,
             )
             return None
-        connection = Connection(_Owner(cell), sock, incarnation)
+        connection = _connection(cell, sock, incarnation, entrance)
         cell.connections.add(connection)
         return connection
 
-    def _sweep_backlog(self, cell: Cell, incarnation: int) -> None:
+    def _sweep_backlog(self, door: Door, cell: Cell, incarnation: int) -> None:
         """Take the connections that nobody has accepted yet: a dead life may be behind them."""
-        while self._listener is not None:
+        while True:
             try:
-                sock, peer = self._listener.accept()
+                sock, peer = door.listener.accept()
             except OSError:
                 return
             sock.setblocking(False)
-            holder = cell.gate.incarnation_of(peer[1], self.port, peer[0])
+            holder = cell.gate.incarnation_of(peer[1], door.entrance.port, peer[0])
             # A peer that nobody holds any more, right after a death, is the one that died.
-            connection = Connection(_Owner(cell), sock, incarnation if holder is None else holder)
+            connection = _connection(cell, sock, incarnation if holder is None else holder, door.entrance)
             if connection.incarnation != incarnation:
                 cell.connections.add(connection)
                 late = asyncio.get_running_loop().create_task(self._serve_late(connection, sock))
@@ -346,11 +357,17 @@ class TargetService:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, sock)
 
 
+def _connection(cell: Cell, sock: socket.socket, incarnation: int, entrance: Entrance) -> Connection:
+    tls = None if entrance.tls is None else TlsEnd(entrance.tls)
+    return Connection(_Owner(cell, entrance.host), sock, incarnation, tls=tls, single=entrance.single)
+
+
 class _Owner:
     """Ties a connection to the cell in which it was accepted."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, host: str) -> None:
         self._cell = cell
+        self._host = host
 
     def exchange(self, connection: Connection, raw: RawRequest) -> Coroutine[Any, Any, None]:
         try:
@@ -369,6 +386,14 @@ class _Owner:
 
     def left_unread(self, connection: Connection, byte_count: int, complete_request: bool) -> None:
         self._cell.remember_remnant(connection.incarnation, byte_count, complete_request)
+
+    def not_trusted(self, connection: Connection, problem: NotTrusted) -> None:
+        life = connection.incarnation
+        if life in self._cell.dying or life in self._cell.leaving:
+            return
+        what = "did not take the certificate made for" if problem.by_certificate else "came to no TLS with"
+        text = f"a client of life {life} {what} {self._host}: {problem}"
+        self._cell.ledger.note("tls_refused", text, life)
 
 
 async def _say(connection: Connection, answer: Answer) -> None:

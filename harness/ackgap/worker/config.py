@@ -27,6 +27,7 @@ class Config:
         wire: Stores, `host:port`, in front of which somebody understands what is said to them: no hook announces it.
         hurry: Have engines look more often for what they only wait for.
         own_hosts: Hosts beside loopback that belong to the cell: where its targets and services are.
+        authority: File of a certificate authority that is trusted beside all others; empty if there is none.
         places: The cell's directory, and where else parts of it are to be found.
     """
 
@@ -41,6 +42,7 @@ class Config:
         self.guard_egress = bool(values.get("guard_egress", True))
         self.hurry = bool(values.get("hurry", False))
         self.own_hosts = frozenset(str(host).lower() for host in values.get("own_hosts", ()))
+        self.authority = str(values.get("authority", ""))
         mounted = tuple(os.path.abspath(str(place)) for place in values.get("mounts", ()))
         self.places = (self.workspace, *mounted) if self.workspace else ()
         self.wire = frozenset(str(address).lower() for address in values.get("wire", ()))

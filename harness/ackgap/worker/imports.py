@@ -35,6 +35,7 @@ HOOKS: dict[str, tuple[str, str]] = {
     "temporalio.bridge.worker": ("temporal", "hook_bridge"),
     "temporalio.worker._activity": ("temporal", "hook_activities"),
     "socket": ("guard", "hook_socket"),
+    "ssl": ("trust", "hook_ssl"),
 }
 """Module of the user's world: module of this room and function in it that hooks it."""
 

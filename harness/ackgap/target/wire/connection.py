@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import http
 import socket
-import struct
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from typing import Any, Protocol
 import h11
 
 from ackgap.target.wire.answer import Answer
-from ackgap.target.wire.sockets import inode_of_peer
+from ackgap.target.wire.sockets import RESET, read_now, still_reads
+from ackgap.target.wire.tls import NotTrusted, TlsEnd
 
 __all__ = ["BODY_BYTES", "HEADER_BYTES", "Connection", "ConnectionOwner", "RawRequest"]
 
@@ -29,7 +29,6 @@ _LINGER_S = 2.0
 """How long a refused client may go on sending, so that it can read the refusal before the connection ends."""
 _BODILESS = {204, 304}
 """Statuses of answers that have no body, whatever was to be said in it."""
-_RESET = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +63,10 @@ class ConnectionOwner(Protocol):
         """Bytes came over the connection that nobody will read as a request."""
         ...
 
+    def not_trusted(self, connection: Connection, problem: NotTrusted) -> None:
+        """No TLS came about, or the client left before it said anything under it."""
+        ...
+
 
 class Connection(asyncio.Protocol):
     """One client's connection.
@@ -72,10 +75,22 @@ class Connection(asyncio.Protocol):
         owner: Whoever answers its requests.
         sock: Its socket, which `drain` reads directly.
         incarnation: The life that holds the other end.
+        tls: Our end of the client's TLS, where it speaks that.
+        single: It is for one request.
     """
 
-    def __init__(self, owner: ConnectionOwner, sock: socket.socket, incarnation: int) -> None:
+    def __init__(
+        self,
+        owner: ConnectionOwner,
+        sock: socket.socket,
+        incarnation: int,
+        *,
+        tls: TlsEnd | None = None,
+        single: bool = False,
+    ) -> None:
         self.incarnation = incarnation
+        self._tls = tls
+        self._single = single
         self.severed = asyncio.Event()
         self._gone = False
         self._half_closed = False
@@ -111,6 +126,9 @@ class Connection(asyncio.Protocol):
         """Bytes have come."""
         if self._refusing or self.severed.is_set():
             return
+        data = self._deciphered(data)
+        if not data:
+            return
         self._unread += len(data)
         self._h11.receive_data(data)
         if not self.busy:
@@ -139,6 +157,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """The connection is over on both sides."""
         self._give_remnant()
+        if self._tls is not None and self._tls.is_unheard and not (self._refusing or self.severed.is_set()):
+            self._owner.not_trusted(self, NotTrusted("it left without a word"))
         self._over = self._gone = True
         self.left.set()
         self._flushed.set()
@@ -173,13 +193,13 @@ class Connection(asyncio.Protocol):
             return
         if not self._over:
             with suppress(OSError):  # closed by the peer in the meantime
-                self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self._transport.abort()
 
     def take_remnant(self) -> tuple[int, bool]:
         """Read what the kernel still holds; return how many bytes are no request yet, and whether they make one."""
         if self._sock.fileno() >= 0 and not self.gone:
-            data = read_now(self._sock)
+            data = self._deciphered(read_now(self._sock))
             self._unread += len(data)
             if data:
                 self._h11.receive_data(data)
@@ -189,7 +209,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_heard_out(self) -> bool:
         """Whether nothing has come that is not part of a request which was handed over; takes nothing away."""
-        if self._unread or self.gone or self._refusing:
+        if self._unread or self.gone or self._refusing or (self._tls is not None and self._tls.is_midway):
             return False
         try:
             self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -220,7 +240,7 @@ class Connection(asyncio.Protocol):
         bodiless = answer.status in _BODILESS
         if not answer.streamed and not bodiless and not any(name.lower() == b"content-length" for name, _ in headers):
             headers.append((b"Content-Length", str(len(answer.body)).encode()))
-        if close:
+        if close or self._single:
             headers.append((b"Connection", b"close"))
         self._write(
             h11.Response(status_code=answer.status, headers=headers, reason=_reason(answer.status)),
@@ -241,7 +261,34 @@ class Connection(asyncio.Protocol):
     def _write(self, event: h11.Response | h11.Data | h11.EndOfMessage | h11.InformationalResponse) -> None:
         data = self._h11.send(event)
         if data and self._transport is not None and not self._over:
-            self._transport.write(data)
+            self._transport.write(data if self._tls is None else self._tls.wrap(data))
+
+    def _deciphered(self, data: bytes) -> bytes:
+        """Return what bytes from the client say."""
+        if self._tls is None or not data:
+            return data
+        problem = None
+        try:
+            data = self._tls.take(data)
+        except NotTrusted as error:
+            problem, data = error, b""
+        transport = self._transport
+        if transport is not None and not transport.is_closing() and (due := self._tls.due()):
+            transport.write(due)
+        if problem is not None:
+            self._refusing = True
+            if not self.severed.is_set():
+                self._owner.not_trusted(self, problem)
+            if transport is not None:
+                transport.close()
+        return data
+
+    def _close(self) -> None:
+        transport = self._transport
+        assert transport is not None
+        if self._tls is not None and not transport.is_closing() and (due := self._tls.farewell()):
+            transport.write(due)
+        transport.close()
 
     def _give_remnant(self) -> None:
         byte_count, complete = self.take_remnant()
@@ -320,7 +367,7 @@ class Connection(asyncio.Protocol):
         if self._refusing:
             self._linger()
         elif self._gone or self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
-            self._transport.close()
+            self._close()
         else:
             self._head = None
             self._h11.start_next_cycle()
@@ -329,7 +376,7 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
             self._read_on()
             if self._half_closed and not self.busy:
-                self._transport.close()
+                self._close()
 
     def _linger(self) -> None:
         transport = self._transport
@@ -355,41 +402,6 @@ class Connection(asyncio.Protocol):
                     return False
         except h11.RemoteProtocolError:
             return False
-
-
-def read_now(sock: socket.socket) -> bytes:
-    """Return the bytes that the kernel holds for a socket, without waiting."""
-    data = bytearray()
-    while len(data) <= BODY_BYTES:
-        try:
-            piece = sock.recv(65536, socket.MSG_DONTWAIT)
-        except OSError:  # nothing there, or reset
-            break
-        if not piece:
-            break
-        data += piece
-    return bytes(data)
-
-
-def still_reads(sock: socket.socket) -> bool:
-    """Whether the peer, from which no more bytes come, keeps its end open to read (Linux, both ends in one network).
-
-    `shutdown` and `close` send the same packet; only the kernel's table tells them apart: a socket that no process
-    holds any more has no inode there.
-    """
-    try:
-        peer, own = sock.getpeername(), sock.getsockname()
-        sure = peer[0] == own[0] in ("127.0.0.1", "::1")
-        return inode_of_peer(peer[1], own[1], surely_loopback=sure) != 0
-    except (OSError, AttributeError, ValueError):  # another system, or it is closed
-        return False
-
-
-def reset(sock: socket.socket) -> None:
-    """Close a socket with a reset."""
-    with suppress(OSError):  # the peer was quicker
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    sock.close()
 
 
 def _new_h11() -> h11.Connection:

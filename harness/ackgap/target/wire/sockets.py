@@ -1,4 +1,4 @@
-"""What the kernel knows of the other end of a loopback connection (Linux).
+"""Sockets as they are: what the kernel holds for them, and what it knows of the other end on loopback (Linux).
 
 A socket is asked for by its addresses (sock_diag(7)), which takes a fifth of a millisecond. The tables below
 `/proc/net`, where that is not possible, take ten: the kernel walks all of its own to write them.
@@ -11,8 +11,12 @@ import socket
 import struct
 from pathlib import Path
 
-__all__ = ["asked_inode", "inode_of_peer", "listed_inode"]
+__all__ = ["RESET", "asked_inode", "inode_of_peer", "listed_inode", "read_now", "reset", "still_reads"]
 
+RESET = struct.pack("ii", 1, 0)
+"""Of the option SO_LINGER: closing resets the connection."""
+
+_MOST_BYTES = 64 * 1024 * 1024
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
 _NLM_F_REQUEST = 1
@@ -79,3 +83,38 @@ def listed_inode(peer_port: int, own_port: int) -> int:
             if fields[1].endswith(peer) and fields[2].endswith(own) and fields[9] != "0":
                 return int(fields[9])
     return 0
+
+
+def read_now(sock: socket.socket) -> bytes:
+    """Return the bytes that the kernel holds for a socket, without waiting."""
+    data = bytearray()
+    while len(data) <= _MOST_BYTES:
+        try:
+            piece = sock.recv(65536, socket.MSG_DONTWAIT)
+        except OSError:  # nothing there, or reset
+            break
+        if not piece:
+            break
+        data += piece
+    return bytes(data)
+
+
+def still_reads(sock: socket.socket) -> bool:
+    """Whether the peer, from which no more bytes come, keeps its end open to read (Linux, both ends in one network).
+
+    `shutdown` and `close` send the same packet; only the kernel's table tells them apart: a socket that no process
+    holds any more has no inode there.
+    """
+    try:
+        peer, own = sock.getpeername(), sock.getsockname()
+        sure = peer[0] == own[0] in ("127.0.0.1", "::1")
+        return inode_of_peer(peer[1], own[1], surely_loopback=sure) != 0
+    except (OSError, AttributeError, ValueError):  # another system, or it is closed
+        return False
+
+
+def reset(sock: socket.socket) -> None:
+    """Close a socket with a reset."""
+    with contextlib.suppress(OSError):  # the peer was quicker
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    sock.close()
