@@ -17,6 +17,7 @@ and line ends are for the eye.
       KILL(down=72h) KILL(unsettled) KILL(quiet) KILL(exit=0) KILL(signal=15) KILL(store) KILL(vanished)
     DISCONNECT  OOM  OOM(spared)    likewise, for a worker in a container; spared: the kernel killed nothing
     TOXIC(name)             a fault of the network strikes there; the life goes on
+    HEALED(name)            what it had switched on is off again
     UNHEARD                 the target answers the latest call that was left standing, and the answer is lost on its way
     DONE  EXIT(1)  DIES(11) the life ends by itself: finished; with that status; by that signal
     GAVE_UP(waiting)  DOUBT  CHECK(name,fails)  CHECK(name,broken)  CHECK(name,fails,lost)
@@ -423,6 +424,9 @@ class _Writer:
 
     def _toxic(self, name: str) -> None:
         self._strike(FaultKind.TOXIC, {"name": name})
+
+    def _healed(self, name: str) -> None:
+        self._add(Note, code="toxic_off", text=f"network: {name} is off again: its time is over", incarnation=1)
 
     def _unheard(self) -> None:
         call = next(call for call in reversed(self.calls) if call.attempt and not call.answered)

@@ -65,3 +65,11 @@ def test_what_was_written_after_an_answer_that_was_lost_does_not_record_it():
         "1> search.query [note] EXIT(1) 2> search.query tickets.create [journal] DONE", probe, plan="undisturbed"
     )
     assert heard.kind is VerdictKind.WASTED
+
+
+@pytest.mark.parametrize("hooks", [True, False])
+def test_what_lasts_over_lives_takes_the_answers_of_later_ones_too_until_it_is_over(hooks):
+    later = "1> tickets.create:received TOXIC(cut) DIES(9) 2> tickets.create:applied UNHEARD EXIT(3)"
+    assert judged(f"{later} DOUBT", TICKET, hooks=hooks).kind is VerdictKind.IN_DOUBT
+    healed = "1> tickets.create:received TOXIC(cut) DIES(9) HEALED(cut) 2> tickets.create EXIT(3)"
+    assert only(judged(f"{healed} DOUBT", TICKET, hooks=hooks), "doubt_without_cause")

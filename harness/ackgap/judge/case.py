@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from ackgap.model.boundary import CrashPoint, Phase
-from ackgap.model.event import AttemptReceived, BoundaryReached, EffectApplied, FaultInjected, IncarnationEnded
+from ackgap.model.event import AttemptReceived, BoundaryReached, EffectApplied, FaultInjected, IncarnationEnded, Note
 from ackgap.model.expectation import Expectation, ExpectedEffect, OperationFacts
 from ackgap.model.history import History
 from ackgap.model.identity import Identity, identity_of
@@ -17,6 +18,9 @@ from ackgap.model.schedule import Fault, Schedule
 from ackgap.model.verdict import Finding
 
 __all__ = ["Case", "Oracle", "noun"]
+
+_OFF = "toxic_off"
+"""Code of the note that a fault of the network is over."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Case:
             return [
                 attempt
                 for attempt in self.history.attempts
-                if attempt.incarnation == event.incarnation and not self._heard(attempt, event)
+                if self._met_disturbance(attempt, event) and not self._heard(attempt, event)
             ]
         found = []
         for attempt in self.history.attempts:
@@ -81,13 +85,24 @@ class Case:
         planned = self.planned(fault)
         return planned is not None and planned.kind is FaultKind.TOXIC
 
+    def _met_disturbance(self, attempt: AttemptReceived, fault: FaultInjected) -> bool:
+        """Whether an attempt is of the life that a fault of the network struck, or of a later one while that lasted."""
+        return attempt.incarnation == fault.incarnation or fault.seq < attempt.seq < self._over_at(fault)
+
     def _heard(self, attempt: AttemptReceived, fault: FaultInjected) -> bool:
-        """Whether an answer has surely reached its life, although a fault of the network struck there."""
+        """Whether an answer has surely reached its life, although a fault of the network struck."""
         announced = (Phase.SENDING, Phase.RETURNED)
-        if any(p.incarnation == fault.incarnation and p.phase in announced for p in self.history.passages):
+        if any(p.incarnation == attempt.incarnation and p.phase in announced for p in self.history.passages):
             return self.passage_of(attempt.attempt, Phase.RETURNED) is not None
         answer = self.history.answers.get(attempt.attempt)
-        return answer is not None and answer.seq < fault.seq
+        return answer is not None and not fault.seq < answer.seq < self._over_at(fault)
+
+    def _over_at(self, fault: FaultInjected) -> float:
+        """Return when what a fault of the network had switched on was off again; infinity where that is not told."""
+        planned = self.planned(fault)
+        begins = f"network: {planned.manner.name} is off again" if planned is not None else ""
+        ends = (note.seq for note in self.history.of(Note) if note.code == _OFF and note.text.startswith(begins))
+        return next((seq for seq in ends if seq > fault.seq), math.inf)
 
     def recorded_before(self, attempt: AttemptReceived, seq: int) -> bool:
         """Whether the life of an attempt had written something durable after its answer, and before an event."""
@@ -102,8 +117,8 @@ class Case:
         for passage in self.history.passages:
             if passage.attempt == attempt.attempt and passage.phase is Phase.RETURNED:
                 return passage.seq
-        faults = [fault for fault in self.history.faults if fault.incarnation == attempt.incarnation]
-        if any(self.disturbs_network(fault) and not self._heard(attempt, fault) for fault in faults):
+        disturbed = [fault for fault in self.history.faults if self.disturbs_network(fault)]
+        if any(self._met_disturbance(attempt, fault) and not self._heard(attempt, fault) for fault in disturbed):
             return None
         answer = self.history.answers.get(attempt.attempt)
         return None if answer is None else answer.seq
