@@ -38,7 +38,8 @@ def checked_profiles(scenario: Scenario) -> dict[str, Profile]:
     check_toxics(scenario)
     check_engine(scenario.engine)
     if scenario.worker.container is not None:
-        prepare_image(connect(), scenario.worker.container)
+        with contextlib.closing(connect()) as api:
+            prepare_image(api, scenario.worker.container)
     return profiles
 
 
@@ -47,7 +48,8 @@ def on_ground(scenario: Scenario) -> Iterator[Ground]:
     """Give a run its ground, with state outside of it saved and upstreams within reach; clear all of it away after."""
     ground = prepare_ground()
     if scenario.worker.container is not None:
-        sweep(connect())
+        with contextlib.closing(connect()) as api:
+            sweep(api)
         (ground.directory / CONTAINERS).touch()
     outside = OutsideState(scenario.worker.external_state, ground.directory / "outside")
     outside.save()
