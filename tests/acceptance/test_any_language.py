@@ -178,6 +178,23 @@ def test_every_change_is_seen_once_and_comes_out_as_without_the_injector(tmp_pat
     assert len(landed) == len(set(landed)) == len(wanted) - 1  # one of them fails on purpose
 
 
+def test_a_python_worker_has_the_same_verdicts_without_its_own_hooks(tmp_path):
+    shutil.copy(REPOSITORY / "scenarios" / "agents" / "python" / "agent.py", tmp_path)
+    found = {}
+    for injector in ("python", "preload"):
+        run = run_matrix(
+            scenario(tmp_path, "python agent.py", injector),
+            root=tmp_path,
+            directory=tmp_path / injector,
+            points=["*/tickets#1:applied", "file.*#1:*"],
+        )
+        found[injector] = run.verdicts
+        assert sources(tmp_path / injector) == {injector}
+    assert found["preload"] == found["python"]
+    assert len(found["python"]) == 6
+    assert set(found["python"].values()) == {"ok", "duplicate"}
+
+
 def test_a_child_without_the_library_makes_every_cell_inconclusive_where_the_library_was_asked_for(subject, tmp_path):
     shutil.copy(subject("go") / "agent", tmp_path)
     (tmp_path / "agent.sh").write_text("./agent\n")

@@ -102,6 +102,14 @@ def test_a_kernel_that_gives_no_namespace_is_asked_why(monkeypatch):
     assert network.remedy == "sysctl kernel.apparmor_restrict_unprivileged_userns=0"
 
 
+def test_a_kernel_in_which_no_system_call_can_stand_is_told_with_what_does_without(monkeypatch):
+    monkeypatch.setattr(machine, "lacking", lambda: "the kernel (4.9) refuses it")
+    check = next(check for check in machine.kernel_checks() if check.name == "system calls")
+    assert not check.there
+    assert "the kernel (4.9) refuses it" in check.found
+    assert "preload" in check.remedy
+
+
 def test_the_engines_of_another_interpreter_are_its_own(doctor, tmp_path):
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
