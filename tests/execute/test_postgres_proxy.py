@@ -456,6 +456,23 @@ def test_a_password_is_proven_under_tls_although_no_channel_binding_is_offered(s
         server.ask("SELECT pg_reload_conf()")
 
 
+def test_a_server_that_was_given_by_its_url_is_understood_on_the_wire_too(server, tmp_path):
+    server.ask("CREATE ROLE someone CREATEDB LOGIN PASSWORD 'pass'")
+    url = f"postgresql://someone:pass@127.0.0.1:{server.service._port}/ackgap"
+    spec = ServiceSpec(name="theirs", kind="postgres", url=url, wire=True)
+    household = Household((spec,), directory=tmp_path, run_token="token", label="given")
+    household.renew(Notes())
+    try:
+        household.announce_to(door := Door())
+        names = household.names
+        port, database = int(names["theirs.port"]), names["theirs.database"]
+        with PostgresWire(host="127.0.0.1", port=port, user="someone", password="pass", database=database) as wire:
+            wire.ask("CREATE TABLE t (x int)")
+        assert door.said == both("pg.create_t.commit")
+    finally:
+        household.stop()
+
+
 def test_tls_may_begin_at_once(server):
     context = ssl.create_default_context(cafile=server.authority)
     context.set_alpn_protocols(["postgresql"])

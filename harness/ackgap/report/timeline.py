@@ -151,7 +151,8 @@ def _last_lines(output: str) -> tuple[str, ...]:
 
 
 def _seen_by(event: BoundaryReached) -> str:
-    return " (seen by the service)" if event.source is Injector.WIRE else ""
+    seen_by = {Injector.WIRE: " (seen by the service)", Injector.STORE: " (seen on the way to its store)"}
+    return seen_by.get(event.source, "")
 
 
 def describe(event: Event, history: History) -> tuple[str, str, str] | None:

@@ -8,7 +8,9 @@ from .names import word
 
 __all__ = ["commits", "is_data", "name_of", "plain", "rolls_back", "targets"]
 
-_NOISE = re.compile(r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
+_NOISE = re.compile(
+    r"\b[eE]'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|(?:'[^']*')+|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|\s+", re.DOTALL
+)
 _NAME = r'(?P<name>(?:"[^"]+"|[\w$]+)(?:\.(?:"[^"]+"|[\w$]+))*)'
 _DATA = re.compile(
     r"(?:\bINSERT INTO|\bMERGE INTO|\bDELETE FROM|\bTRUNCATE(?: TABLE)?"

@@ -16,10 +16,10 @@ from ackgap.worker import pgsql
 
 __all__ = ["Does", "Statement", "Wanted", "statements_of"]
 
-_LONG = 1 << 20
+_LONG = 1 << 24
 """Characters; of a longer text only the two ends are read: it is data in between."""
 _QUOTED = re.compile(
-    r"""\b[eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | \$([A-Za-z_]\w*)?\$.*?\$\1\$"""
+    r"""\b[eE]'[^'\\]*(?:(?:\\.|'')[^'\\]*)*' | (?:'[^']*')+ | (?:"[^"]*")+ | \$((?:[A-Za-z_]\w*)?)\$.*?\$\1\$"""
     r"""| --[^\n]* | /\*.*?\*/ | (?P<end>;)""",
     re.DOTALL | re.VERBOSE,
 )
@@ -103,7 +103,7 @@ class Wanted:
 
 @lru_cache(maxsize=512)
 def _short(text: str) -> tuple[Statement, ...]:
-    return tuple(_statement(part) for part in _split(text))
+    return tuple(_statement(part, plain) for part, plain in _split(text))
 
 
 def statements_of(text: str) -> tuple[Statement, ...]:
@@ -113,28 +113,28 @@ def statements_of(text: str) -> tuple[Statement, ...]:
     return _short(text) if len(text) < 4096 else _short.__wrapped__(text)
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str) -> list[tuple[str, str]]:
+    """Return the text of each statement, and the same without literals and comments."""
     parts, begin = [], 0
     for match in _QUOTED.finditer(text):
         if match["end"]:
             parts.append(text[begin : match.start()])
             begin = match.end()
     parts.append(text[begin:])
-    joined: list[str] = []
+    joined: list[tuple[str, str]] = []
     inside = False
     for part in parts:
         plain = pgsql.plain(part).strip()
         if inside:
-            joined[-1] += f";{part}"
+            joined[-1] = (f"{joined[-1][0]};{part}", f"{joined[-1][1]};{plain}")
             inside = plain.upper() != "END"
         elif plain:
-            joined.append(part)
+            joined.append((part, plain))
             inside = _ATOMIC.match(plain) is not None
     return joined
 
 
-def _statement(text: str) -> Statement:
-    plain = pgsql.plain(text).strip()
+def _statement(text: str, plain: str) -> Statement:
     does, name = Does.WORK, ""
     for kind, pattern in _DOES:
         if match := pattern.match(plain):
@@ -143,15 +143,13 @@ def _statement(text: str) -> Statement:
     if does in (Does.PREPARE, Does.COMMIT_PREPARED, Does.ROLLBACK_PREPARED):
         literal = _LITERAL.search(text)
         name = literal[1].replace("''", "'") if literal else ""
-    silent = _ONLY_EXPLAINS.match(plain) is not None or _ATOMIC.match(plain) is not None
-    writes = pgsql.targets(text) if not silent else []
-    if _ATOMIC.match(plain):
-        writes = pgsql.targets(plain[: plain.upper().index("BEGIN ATOMIC")])
+    written = plain[: plain.upper().index("BEGIN ATOMIC")] if _ATOMIC.match(plain) else plain
+    writes = [] if _ONLY_EXPLAINS.match(plain) else pgsql.targets(written)
     return Statement(
         does=does,
         writes=tuple(writes),
-        only_data=pgsql.is_data(writes, text),
+        only_data=pgsql.is_data(writes, written),
         name=name,
-        chains=_CHAINS.search(plain) is not None,
+        chains=does in (Does.COMMIT, Does.ROLLBACK) and _CHAINS.search(plain) is not None,
         plain=plain,
     )
