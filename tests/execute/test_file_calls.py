@@ -51,6 +51,7 @@ def test_with_a_rollback_journal_the_commit_is_the_end_of_the_journal():
     ):
         assert files.step("write", "/cell/app.db-journal", offset=0, size=512, head=bytes(12) + b"x") == NOTHING
         assert files.step("write", "/cell/app.db", offset=0, size=4096) == NOTHING
+        assert files.step("truncate", "/cell/app.db", size=4096) == NOTHING
         step = files.step(path="/cell/app.db-journal", **ends)
         assert step == Step(begins="sqlite.app.db.commit", lands=files.number)
 
@@ -74,6 +75,14 @@ def test_with_a_write_ahead_log_the_commit_is_the_frame_that_says_so_and_lands_w
     assert files.over(PID, files.number) == commit
     assert files.step("write", "/cell/app.db", offset=0, size=4096) == NOTHING  # a checkpoint
     assert files.step("unlink", "/cell/app.db-wal") == NOTHING
+
+
+def test_a_head_that_is_written_once_more_is_a_commit_without_a_page():
+    files = Files("/cell/app.db", "/cell/app.db-wal")
+    files.step("write", "/cell/app.db-wal", offset=32, size=24, head=FRAME)
+    files.step("write", "/cell/app.db-wal", offset=56, size=4096)
+    again = files.step("write", "/cell/app.db-wal", offset=32, size=24, head=FRAME)
+    assert again == Step(begins="sqlite.app.db.commit", lands=files.number)
 
 
 def test_the_frames_of_two_processes_are_not_mixed_up():

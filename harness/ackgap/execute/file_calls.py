@@ -82,12 +82,15 @@ class _Database:
         pages_written: After that, a page into the database itself.
         frame: Number of the change that wrote the head of a commit's frame.
         page_at: Where the page that goes with it begins; negative while no commit is under way.
+        last_page_at: The same of the commit before; a transaction that has outgrown SQLite's memory writes the head of
+            its last frame once more at its end.
     """
 
     journal_written: bool = False
     pages_written: bool = False
     frame: int = 0
     page_at: int = -1
+    last_page_at: int = -1
 
 
 class FileCalls:
@@ -125,7 +128,9 @@ class FileCalls:
             if database != call.path and self._exists(database):
                 known = self._databases.setdefault((pid, database), _Database())
                 return understand(known, number, call, f"sqlite.{boundary_part(database, pid)}.commit")
-        if call.verb == "write" and (self._exists(f"{call.path}-journal") or self._exists(f"{call.path}-wal")):
+        if call.verb in ("write", "truncate") and (
+            self._exists(f"{call.path}-journal") or self._exists(f"{call.path}-wal")
+        ):
             known = self._databases.setdefault((pid, call.path), _Database())
             known.pages_written = known.journal_written
             return _NOTHING
@@ -136,14 +141,15 @@ class FileCalls:
         if call.verb != "write" or call.offset < _LOG_HEAD:
             return _NOTHING
         if call.offset == known.page_at:
-            known.page_at = -1
+            known.last_page_at, known.page_at = known.page_at, -1
             return Step(lands=known.frame)
         whole = call.size - _FRAME_HEAD
         if whole and (whole < _LEAST_PAGE or whole & (whole - 1)):
             return _NOTHING
         if not any(call.head[4:8]) or (known.page_at >= 0 and not whole):
             return _NOTHING
-        if whole:
+        if whole or call.offset + _FRAME_HEAD == known.last_page_at:
+            known.last_page_at = -1
             return Step(begins=name, lands=number)
         known.frame, known.page_at = number, call.offset + _FRAME_HEAD
         return Step(begins=name)
