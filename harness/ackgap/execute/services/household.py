@@ -106,7 +106,7 @@ class Household:
         self._host = "127.0.0.1" if dock is None else dock.gateway
         if links:
             ports = target_ports or {}
-            own = directory / Toxiproxy.name
+            own = directory.parent / Toxiproxy.name  # a service may have that name
             own.mkdir(parents=True, exist_ok=True)
             self.network = Toxiproxy(
                 {link: f"{self._host}:{ports[link]}" if link in ports else self._address_of(link) for link in links},
