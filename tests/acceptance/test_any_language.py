@@ -170,6 +170,7 @@ def test_every_change_is_seen_once_and_comes_out_as_without_the_injector(tmp_pat
     points = writes_of(history)
     begun = [point["name"] for point in points if point["phase"] == "committing"]
     assert {point["source"] for point in points} == {injector}
+    assert not any(point["overlapped"] for point in points)  # one at a time, whichever thread or process it is
     wanted = json.loads(end["output_tail"].splitlines()[-1])
     threads = [name for name in wanted if "thread" in name]
     assert sorted(begun) == sorted(wanted)
