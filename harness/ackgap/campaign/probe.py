@@ -107,11 +107,11 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
     failed = [note for note in history.of(Note) if note.code in _UPSTREAM_NOTES]
     if untrusted and (history.of(GaveUp) or not history.attempts):
         problem = ProbeFailed(
-            f"{untrusted[0].text}; the run's certificate authority, which vouches for the hosts of [targets.NAME], is "
-            f"not trusted by it{said}",
+            f"{untrusted[0].text}{said}",
             where=where,
-            next_step="docs/network-and-containers.md says which clients trust it and how the others are told; or give "
-            "the worker a target's address: --env KEY={NAME.url}",
+            next_step="have that client trust the run's certificate authority, which is in the file that SSL_CERT_FILE "
+            "names (docs/network-and-containers.md says which clients do so by themselves), or give the worker a "
+            "target's address: --env KEY={NAME.url}",
         )
     elif refused and (history.of(GaveUp) or not history.attempts):
         problem = ProbeFailed(

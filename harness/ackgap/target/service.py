@@ -74,20 +74,22 @@ class TargetService:
         self._open(Door(listener=listener, entrance=Entrance(port=self.port)))
         return self.port
 
-    async def stand_for(self, host: str, address: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """Listen at one more address, in the place of a host.
+    async def stand_for(self, host: str, address: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Listen at one more address, in the place of a host, and return the port.
 
         Args:
             host: Its name.
             address: Where its clients are led.
-            port: Likewise.
+            port: Likewise; 0 takes a free one.
             tls: With the certificate of that host, where its clients speak TLS at that port.
 
         Raises:
             HarnessFailed: The port is not to be had.
         """
         listener = listen(self.name, address, port)
+        port = listener.getsockname()[1]
         self._open(Door(listener=listener, entrance=Entrance(port=port, host=host, tls=tls)))
+        return port
 
     def _open(self, door: Door) -> None:
         self._doors.append(door)
@@ -391,8 +393,11 @@ class _Owner:
         life = connection.incarnation
         if life in self._cell.dying or life in self._cell.leaving:
             return
-        what = "did not take the certificate made for" if problem.by_certificate else "came to no TLS with"
-        text = f"a client of life {life} {what} {self._host}: {problem}"
+        text = f"a client of life {life} came to no agreement with {self._host} on TLS: {problem}"
+        if problem.by_certificate:
+            text = (
+                f"a client of life {life} did not trust the certificate of {self._host} that was made here: {problem}"
+            )
         self._cell.ledger.note("tls_refused", text, life)
 
 

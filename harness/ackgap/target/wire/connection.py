@@ -14,7 +14,7 @@ import h11
 
 from ackgap.target.wire.answer import Answer
 from ackgap.target.wire.sockets import RESET, read_now, still_reads
-from ackgap.target.wire.tls import NotTrusted, TlsEnd
+from ackgap.target.wire.tls import LEFT, NotTrusted, TlsEnd
 
 __all__ = ["BODY_BYTES", "HEADER_BYTES", "Connection", "ConnectionOwner", "RawRequest"]
 
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
         """The connection is over on both sides."""
         self._give_remnant()
         if self._tls is not None and self._tls.is_unheard and not (self._refusing or self.severed.is_set()):
-            self._owner.not_trusted(self, NotTrusted("it left without a word"))
+            self._owner.not_trusted(self, NotTrusted(LEFT))
         self._over = self._gone = True
         self.left.set()
         self._flushed.set()

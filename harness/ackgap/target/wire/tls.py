@@ -8,7 +8,10 @@ from __future__ import annotations
 import ssl
 from contextlib import suppress
 
-__all__ = ["NotTrusted", "TlsEnd"]
+__all__ = ["LEFT", "NotTrusted", "TlsEnd"]
+
+LEFT = "it left as soon as it had seen the certificate, as clients do that do not trust it"
+"""Reason where a client says nothing, not even why it goes."""
 
 _AT_ONCE = 1 << 16
 _DISTRUST = ("UNKNOWN_CA", "BAD_CERTIFICATE", "CERTIFICATE_UNKNOWN", "UNSUPPORTED_CERTIFICATE")
@@ -23,7 +26,7 @@ class NotTrusted(Exception):
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason.lower().replace("_", " "))
+        super().__init__(reason if reason == LEFT else reason.lower().replace("_", " "))
         self.by_certificate = any(word in reason.upper() for word in _DISTRUST)
 
 
