@@ -244,3 +244,13 @@ def test_the_recipe_of_the_documents_can_be_followed(project):
         "file.state.json.replace#1:committing@default": "duplicate",
         "file.state.json.replace#1:committed@default": "ok",
     }
+
+
+def test_cells_begin_with_copies_of_a_worker_whose_system_calls_stand(subject, tmp_path):
+    folder = subject("go")
+    expected = json.loads((folder / "expected.json").read_text())
+    points = ["tickets.create#1:applied", "file.*.write#1:*"]
+    file = with_injector(folder, "trace")
+    run = run_matrix(file, root=tmp_path, directory=tmp_path / "out", only=["key=none"], points=points, copies=True)
+    assert run.verdicts == {cell: expected[cell] for cell in run.verdicts}
+    assert any("began with a copy" in note and not note.startswith("No cell") for note in run.run.info.notes)

@@ -9,7 +9,7 @@ __all__ = ["out_of_sight"]
 
 def out_of_sight(scenario: Scenario) -> str:
     """Return what is not seen, in words; empty where all of it is."""
-    if not scenario.worker.python_injector:
+    if not scenario.worker.python_injector and scenario.worker.injector != "trace":
         return "no hook in the worker proves that no write is in flight"
     if scenario.services:
         return f"the service {scenario.services[0].name!r} lives on beside the worker, and what it has in memory"
