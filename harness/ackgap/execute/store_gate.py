@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 
 from ackgap.execute.life import Life
 from ackgap.execute.recorder import HistoryRecorder
@@ -11,6 +12,9 @@ from ackgap.model.event import ClientGaveUp, Injector
 from ackgap.target.ports import Severed
 
 __all__ = ["StoreGate"]
+
+_EXITING = 0x4
+"""Among the flags of a process (Linux): it is on its way out, and its connections are closed by the kernel."""
 
 
 class StoreGate:
@@ -68,7 +72,7 @@ class StoreGate:
         if life is None:
             return
         life.turnstile.land(write)
-        if gave_up and not (life.dead or life.struck.is_set() or life.told_to_end):
+        if gave_up and not (life.dead or life.struck.is_set() or life.told_to_end or _is_leaving(life.process.pid)):
             name, occurrence = life.write_points.get(write, ("a commit", 1))
             self._recorder.record(ClientGaveUp, incarnation=incarnation, attempt=0, name=f"{name}#{occurrence}")
 
@@ -76,3 +80,12 @@ class StoreGate:
         if self.is_over(incarnation):
             raise Severed
         return self._lives[incarnation]
+
+
+def _is_leaving(pid: int) -> bool:
+    """Whether a process is ending or gone: what it leaves behind, it has not given up."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return True
+    return fields[0] in ("Z", "X") or bool(int(fields[6]) & _EXITING)
