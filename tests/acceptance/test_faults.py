@@ -146,7 +146,7 @@ def test_a_cell_of_a_fault_is_replayed_by_its_name(project):
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        ("explode", "'explode' is not a fault; write one of kill, term, pause, hold, lose, reset"),
+        ("explode", "'explode' is not a fault; write one of kill, term, pause, disconnect, oom, hold, lose, reset"),
         ("kill,status=500", "'status' is not an option of a fault of kind kill"),
         ("fail,status=200", "200 is no status of an error"),
         ("slow,for=2d", "no more than 3600 seconds"),
