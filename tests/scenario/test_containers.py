@@ -117,7 +117,7 @@ def test_the_servers_of_a_compose_file_come_after_those_that_they_depend_on(tmp_
     assert api.environment == {"DEBUG": "true", "EMPTY": "", "URL": "http://db"}
     assert db.environment == {"A": "1", "B": "x=y"}
     assert (db.volumes, db.binds) == ({"data": "/var/lib"}, {"/etc/conf": tmp_path / "conf"})
-    assert (db.health.test, db.health.timeout_s, db.health.interval_s) == (("CMD-SHELL", "pg_isready"), 0.5, 0.5)
+    assert (db.health.test, db.health.timeout_s, db.health.interval_s) == (("CMD-SHELL", "pg_isready"), 0.5, 0.2)
     assert db.tmpfs == ("/run",)
 
 

@@ -59,7 +59,7 @@ class HealthCheck:
     """
 
     test: tuple[str, ...]
-    interval_s: float = 0.5
+    interval_s: float = 0.2
     timeout_s: float = 30.0
     retries: int = 60
     start_period_s: float = 0.0
