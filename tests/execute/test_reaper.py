@@ -5,8 +5,9 @@ from __future__ import annotations
 import psutil
 import pytest
 
+from ackgap.errors import EnvironmentLacks
 from ackgap.execute.containers import reaper
-from ackgap.execute.containers.docker import labels_of
+from ackgap.execute.containers.docker import check_nearness, labels_of
 
 ME = psutil.Process()
 ALIVE = labels_of("aaa", owner=f"{ME.pid}:{ME.create_time()}", slot=1)
@@ -102,3 +103,23 @@ def test_a_slot_that_ends_takes_only_its_own_away(monkeypatch):
 def test_an_engine_that_does_not_answer_any_more_stops_nobody_from_ending(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/gone")
     reaper.remove_run("aaa")
+
+
+@pytest.mark.parametrize(
+    ("info", "said"),
+    [
+        ({"SecurityOptions": ["name=seccomp,profile=default", "name=rootless"]}, "rootless"),
+        ({"OperatingSystem": "Docker Desktop"}, "a virtual machine"),
+    ],
+)
+def test_an_engine_whose_networks_are_elsewhere_is_refused(info, said):
+    engine = Engine()
+    engine.info = lambda: info
+    with pytest.raises(EnvironmentLacks, match=said):
+        check_nearness(engine)
+
+
+def test_an_engine_of_the_system_is_near():
+    engine = Engine()
+    engine.info = lambda: {"SecurityOptions": ["name=seccomp,profile=default"], "OperatingSystem": "Debian"}
+    check_nearness(engine)

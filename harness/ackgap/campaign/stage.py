@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from ackgap.campaign.upstream import check_upstreams
 from ackgap.errors import HarnessFailed
-from ackgap.execute.containers.docker import connect
+from ackgap.execute.containers.docker import check_nearness, connect
 from ackgap.execute.containers.images import prepare_image
 from ackgap.execute.containers.reaper import remove_run, sweep
 from ackgap.execute.engines.known import check_engine
@@ -39,6 +39,7 @@ def checked_profiles(scenario: Scenario) -> dict[str, Profile]:
     check_engine(scenario.engine)
     if scenario.worker.container is not None:
         with contextlib.closing(connect()) as api:
+            check_nearness(api)
             prepare_image(api, scenario.worker.container)
     return profiles
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ackgap.errors import EnvironmentLacks
 
-__all__ = ["OWNER", "RUN", "SLOT", "Api", "address", "connect", "error_text", "labels_of", "machine"]
+__all__ = ["OWNER", "RUN", "SLOT", "Api", "address", "check_nearness", "connect", "error_text", "labels_of", "machine"]
 
 Api: TypeAlias = Any
 """The package's own client; it brings no types along."""
@@ -36,7 +36,7 @@ def connect(*, limit_s: float = _LIMIT_S) -> Api:
         limit_s: Real seconds for one answer of it.
 
     Raises:
-        EnvironmentLacks: None answers, or it is one that cannot reach what runs here.
+        EnvironmentLacks: None answers, or it is on another machine.
     """
     where = address()
     try:
@@ -74,6 +74,23 @@ def _knock(path: str) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.settimeout(1)
         door.connect(path)
+
+
+def check_nearness(api: Api) -> None:
+    """Refuse an engine whose networks are not this machine's, so that targets could not listen in them.
+
+    Raises:
+        EnvironmentLacks: It is rootless, or runs in a virtual machine.
+    """
+    info = api.info()
+    rootless = any("rootless" in str(option) for option in info.get("SecurityOptions") or ())
+    if rootless or "Docker Desktop" in str(info.get("OperatingSystem")):
+        raise EnvironmentLacks(
+            "the Docker engine has its networks elsewhere: it is "
+            + ("rootless" if rootless else "Docker Desktop, which runs in a virtual machine"),
+            where=address(),
+            next_step="use an engine of the system (`apt-get install docker.io`), with DOCKER_HOST set to its socket",
+        )
 
 
 def error_text(error: BaseException) -> str:
