@@ -13,7 +13,7 @@ help: ## Show what there is
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[anthropic,aws,celery,dask,dbos,dbos-postgres,langgraph,langgraph-postgres,llamaindex,network,openai,openai-agents,prefect,pydantic-ai,pydantic-ai-temporal,stripe,temporal]' --group test --group lint --group bench
+	$(BIN)/python -m pip install --quiet --editable '.[anthropic,aws,celery,dask,dbos,dbos-postgres,docker,langgraph,langgraph-postgres,llamaindex,network,openai,openai-agents,prefect,pydantic-ai,pydantic-ai-temporal,stripe,temporal]' --group test --group lint --group bench
 	@touch $@
 
 demo: $(STAMP) ## Kill a LangGraph agent at every step and show the matrix (about 40 cells)

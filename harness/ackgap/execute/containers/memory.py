@@ -1,8 +1,8 @@
 """Out of memory: a container is left none, so that the kernel ends it, as it does where a limit is too small.
 
-Where the machine has control groups of version 2, a limit below what is in use makes the kernel kill at once. Version 1
-refuses such a limit. There the limit is set to what is in use, and a process of ours that the kernel spares takes the
-rest of it.
+Where the machine has control groups of version 2, a limit below what is in use makes the kernel kill at once; but the
+engine accepts no limit below 6 MiB, and some workers need less. Version 1 refuses a limit below what is in use. In both
+cases a process of ours that the kernel spares takes what is left.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _LEAST_BYTES = 6 * 1024**2
 """The engine accepts no smaller limit."""
 _PAGE = 4096
 _LIMIT_S = 15.0
+_AT_ONCE_S = 1.0
+"""Real seconds in which a limit that the kernel has accepted shows."""
 _LOOK_EVERY_S = 0.005
 _GREED = """
 import sys, time
@@ -63,9 +65,13 @@ async def exhaust(api: Api, container: str, pid: int, *, gone: asyncio.Event) ->
             await asyncio.to_thread(api.update_container, container, mem_limit=least, memswap_limit=least)
         except docker.errors.APIError as error:
             problem = error_text(error)
-        if used:
+        try:
+            await _killed(api, container, group, before, gone, limit_s=0.0 if used else _AT_ONCE_S)
+        except TimeoutError:
+            if gone.is_set():
+                raise
             greedy = _greedy(group, mebibytes=max(64, least >> 20))
-        await _killed(api, container, group, before, gone)
+            await _killed(api, container, group, before, gone, limit_s=_LIMIT_S)
     except TimeoutError:
         raise HarnessFailed(
             f"the kernel killed nothing although there was no memory left{f': {problem}' if problem else ''}",
@@ -88,8 +94,13 @@ def kills_counted(group: Path) -> int:
     return 0
 
 
-async def _killed(api: Api, container: str, group: Path, before: int, gone: asyncio.Event) -> None:
-    async with asyncio.timeout(_LIMIT_S):
+async def _killed(api: Api, container: str, group: Path, before: int, gone: asyncio.Event, *, limit_s: float) -> None:
+    """Return once the kernel has killed something.
+
+    Raises:
+        TimeoutError: It has not, within so many real seconds, or the container is gone for another reason.
+    """
+    async with asyncio.timeout(limit_s):
         while kills_counted(group) <= before:
             if gone.is_set():
                 state = await asyncio.to_thread(api.inspect_container, container)
