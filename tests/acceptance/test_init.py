@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -20,7 +19,6 @@ import stripe
 
 print(stripe.PaymentIntent.create(amount=12500, currency="eur", api_key="sk_test_x").id)
 """
-EDIT = re.compile(r"write (stripe\.api_base = .*)$", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -121,16 +119,11 @@ def test_an_agent_with_tools_of_the_agents_sdk(project, begun):
     assert found == {"undisturbed": "ok", "tickets.POST/tickets#1:applied": "duplicate"}
 
 
-def test_a_client_that_reads_no_variable_needs_the_one_edit_that_is_named(project):
+def test_a_client_that_reads_no_variable_has_its_host_stood_for(project):
     need("stripe", hint="pip install 'ackgap[stripe]'")
-    file = project.write("charge.py", STRIPE)
+    project.write("charge.py", STRIPE)
     looked = project.ackgap("init")
-    assert "To edit before a run" in looked.out
-    refused = project.ackgap("run", ".", "--quiet")
-    assert refused.status == 2
-    assert "api.stripe.com" in refused.err
-    edit = EDIT.search(looked.out)
-    assert edit is not None, looked.out
-    file.write_text(f"import os\nimport stripe\n{edit[1]}\n{STRIPE}")
+    assert "To edit before a run" not in looked.out
+    assert "stands for api.stripe.com" in " ".join(looked.out.split())
     found = verdicts(project, "*:applied")
     assert found == {"undisturbed": "ok", "stripe.payment_intents.create#1:applied": "duplicate"}

@@ -126,30 +126,38 @@ def test_an_address_has_what_the_program_leaves_out(look, expression, value):
     assert "OPENAI_BASE_URL" not in found.env
 
 
-def test_the_one_edit_that_a_client_without_a_variable_needs_is_named_with_its_place(look):
+def test_a_client_that_reads_no_variable_has_its_host_stood_for(look):
     files = {"agent.py": "import stripe\n\nstripe.Charge.create(amount=1, currency='eur', source='tok')\n"}
     found = look(files)
-    assert found.env["STRIPE_API_BASE"] == "{stripe.url}"
-    (edit,) = found.remarks.edits
-    assert edit.startswith("agent.py: stripe reads no variable")
-    assert 'stripe.api_base = os.environ.get("STRIPE_API_BASE", stripe.api_base)' in edit
+    assert "STRIPE_API_BASE" not in found.env
+    assert 'hosts = ["api.stripe.com"]' in found.text
+    assert "stands for api.stripe.com" in found.said("found")
+    assert found.remarks.edits == []
     line = 'import os, stripe\nstripe.api_base = os.environ.get("STRIPE_API_BASE", stripe.api_base)\nprint()\n'
     edited = look({"agent.py": line})
     assert edited.remarks.edits == []
+    assert "hosts" not in edited.text
     assert edited.env["STRIPE_API_BASE"] == "{stripe.url}"
     assert edited.profiles == {"stripe": "stripe"}
 
 
-def test_an_address_that_is_written_into_the_source_gets_a_variable(look):
+def test_a_host_that_is_written_into_the_source_is_stood_for(look):
     found = look(
         {
             "agent.py": '"""See https://docs.acme.io."""\nimport requests\nrequests.post("https://crm.acme.io/v2/leads")\n'
         }
     )
+    assert found.env == {}
+    assert found.remarks.edits == []
+    assert '[targets.crm]\nprofile = "any"\nhosts = ["crm.acme.io"]' in found.text
+
+
+def test_an_address_with_a_port_of_its_own_gets_a_variable(look):
+    found = look({"agent.py": '\n\nimport requests; requests.post("https://crm.acme.io:8443/v2/leads")\n'})
     assert found.env == {"CRM_URL": "{crm.url}"}
     (edit,) = found.remarks.edits
     assert edit.startswith("agent.py:3: ")
-    assert 'os.environ.get("CRM_URL", "https://crm.acme.io")' in edit
+    assert 'os.environ.get("CRM_URL", "https://crm.acme.io:8443")' in edit
 
 
 def test_where_no_address_is_found_that_is_what_has_to_be_edited(look):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -62,6 +62,13 @@ class Fitted:
         self.targets[name] = DraftTarget(name=name, profile=profile, why=why)
         return name
 
+    def stand_for(self, name: str, hosts: Iterable[str]) -> None:
+        """Have a target stand for hosts."""
+        target = self.targets[name]
+        self.targets[name] = replace(target, hosts=tuple(dict.fromkeys((*target.hosts, *hosts))))
+        known = ", ".join(hosts)
+        self.remarks.found.append((name, f"stands for {known}, since the program is told no other address"))
+
     def set(self, name: str, value: str, why: str) -> None:
         """Set a variable, unless it is set already."""
         self.settings.setdefault(name, Setting(name=name, value=value, why=why))
@@ -92,7 +99,7 @@ def fit_targets(reached: Sequence[SourceFacts], reads: Sequence[Read], remarks: 
             _fit_variable(fitted, reached, read, roles.get(read.name), reads)
     given = {role.profile for role in roles.values()}
     for sdk in _sdks(reached):
-        _fit_sdk(fitted, reached, sdk, given)
+        _fit_sdk(fitted, sdk, given)
     _fit_aws(fitted, reached, roles)
     _fit_constants(fitted, reached)
     if not fitted.targets:
@@ -227,33 +234,22 @@ def _sdks(reached: Sequence[SourceFacts]) -> list[Sdk]:
     return list(found.values())
 
 
-def _fit_sdk(fitted: Fitted, reached: Sequence[SourceFacts], sdk: Sdk, given: set[str]) -> None:
-    """Add the target of an official client that finds its address by itself, or cannot yet."""
+def _fit_sdk(fitted: Fitted, sdk: Sdk, given: set[str]) -> None:
+    """Add the target of an official client that finds its address by itself, or that is told none."""
     if sdk.profile not in given:
-        maker = next((call for facts in reached for call in facts.calls if call.last in sdk.constructors), None)
         known = next((target for target in fitted.targets.values() if target.profile == sdk.profile), None)
         why = f"What {sdk.title} talks to."
         name = known.name if known else fitted.target(_sdk_target(sdk), sdk.profile, why)
         for variable, value in sdk.env.items():
-            text = value.replace("{url}", f"{{{name}.url}}")
-            reason = (
-                "read once the edit is made that `ackgap init` named" if sdk.edit else f"{sdk.title} reads it by itself"
-            )
-            fitted.set(variable, text, reason)
-        if sdk.edit:
-            place = maker.place if maker else _first_import(reached, sdk)
-            fitted.remarks.edits.append(f"{place}: {sdk.title} reads no variable for its address; write {sdk.edit}")
+            fitted.set(variable, value.replace("{url}", f"{{{name}.url}}"), f"{sdk.title} reads it by itself")
+        if sdk.hosts:
+            fitted.stand_for(name, sdk.hosts)
     for variable, value in sdk.secrets.items():
         fitted.set(variable, value, f"{sdk.title} wants one; the fake does not look at it")
 
 
 def _sdk_target(sdk: Sdk) -> str:
     return "model" if sdk.profile in ("openai", "anthropic") else sdk.profile.replace("-", "_")
-
-
-def _first_import(reached: Sequence[SourceFacts], sdk: Sdk) -> str:
-    modules = [module for module, other in SDKS.items() if other is sdk]
-    return next((facts.file for facts in reached if facts.roots & set(modules)), "the program")
 
 
 def _fit_aws(fitted: Fitted, reached: Sequence[SourceFacts], roles: Mapping[str, _Role]) -> None:
@@ -278,7 +274,10 @@ def _fit_aws(fitted: Fitted, reached: Sequence[SourceFacts], roles: Mapping[str,
 
 
 def _fit_constants(fitted: Fitted, reached: Sequence[SourceFacts]) -> None:
-    """Add a target for each host that is written into the sources: it needs an edit, since no variable leads there."""
+    """Add a target for each host that is written into the sources: it stands for that host, as no variable leads there.
+
+    At another port than those of http and https it needs an edit.
+    """
     profiles = {target.profile for target in fitted.targets.values()} - {"any"}
     hosts: dict[str, Entry] = {}
     for facts in reached:
@@ -287,15 +286,27 @@ def _fit_constants(fitted: Fitted, reached: Sequence[SourceFacts]) -> None:
                 hosts.setdefault(entry.key, entry)
     for host, entry in hosts.items():
         stem = _host_stem(host)
-        variable = f"{stem.upper()}_URL"
         profile = vendor_of(host) or "any"
         name = fitted.target(stem, profile, f"{host}, written into {entry.place}.")
         text = entry.value.text or ""
+        if _is_usual(text):
+            fitted.stand_for(name, (host,))
+            continue
+        variable = f"{stem.upper()}_URL"
         base = "{uri.scheme}://{uri.netloc}".format(uri=urlsplit(text))
         fitted.set(variable, f"{{{name}.url}}", "read once the edit is made that `ackgap init` named")
         fitted.remarks.edits.append(
             f'{entry.place}: the address {base} is written there; write os.environ.get("{variable}", "{base}") for it'
         )
+
+
+def _is_usual(url: str) -> bool:
+    """Whether a URL leads to the port that its scheme has by itself."""
+    try:
+        parts = urlsplit(url)
+        return parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme))
+    except ValueError:
+        return False
 
 
 def _host_stem(host: str) -> str:

@@ -41,7 +41,7 @@ class Sdk:
         secrets: Variables that it wants to be set, whatever to.
         constructors: Calls that take an address, by the last part of their names.
         attributes: What a program sets to change the address.
-        edit: What to write where it reads no variable; empty where it does.
+        hosts: Whom it calls where it reads no variable: the fake stands for them.
         suffix: What a program has to put behind the address.
     """
 
@@ -51,7 +51,7 @@ class Sdk:
     secrets: Mapping[str, str] = field(default_factory=dict)
     constructors: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
-    edit: str = ""
+    hosts: tuple[str, ...] = ()
     suffix: str = ""
 
 
@@ -100,18 +100,16 @@ SDKS: Mapping[str, Sdk] = {
     "stripe": Sdk(
         title="stripe",
         profile="stripe",
-        env={"STRIPE_API_BASE": "{url}"},
         secrets={"STRIPE_API_KEY": "sk_test_unused"},
         attributes=("stripe.api_base",),
-        edit='stripe.api_base = os.environ.get("STRIPE_API_BASE", stripe.api_base)',
+        hosts=("api.stripe.com",),
     ),
     "slack_sdk": Sdk(
         title="slack_sdk",
         profile="slack",
-        env={"SLACK_BASE_URL": "{url}/api/"},
         secrets={"SLACK_BOT_TOKEN": "xoxb-unused"},
         constructors=("WebClient", "AsyncWebClient"),
-        edit='WebClient(..., base_url=os.environ.get("SLACK_BASE_URL", WebClient.BASE_URL))',
+        hosts=("slack.com",),
         suffix="/api/",
     ),
     "resend": Sdk(
@@ -124,23 +122,21 @@ SDKS: Mapping[str, Sdk] = {
     "github": Sdk(
         title="PyGithub",
         profile="github",
-        env={"GITHUB_API_URL": "{url}"},
         secrets={"GITHUB_TOKEN": "unused"},
         constructors=("Github",),
-        edit='Github(..., base_url=os.environ.get("GITHUB_API_URL", "https://api.github.com"))',
+        hosts=("api.github.com",),
     ),
     "sendgrid": Sdk(
         title="sendgrid",
         profile="mail",
-        env={"SENDGRID_HOST": "{url}"},
         secrets={"SENDGRID_API_KEY": "unused"},
         constructors=("SendGridAPIClient",),
-        edit='SendGridAPIClient(..., host=os.environ.get("SENDGRID_HOST", "https://api.sendgrid.com"))',
+        hosts=("api.sendgrid.com",),
     ),
     "boto3": Sdk(title="boto3", profile="", secrets=_AWS_SECRETS),
     "aioboto3": Sdk(title="aioboto3", profile="", secrets=_AWS_SECRETS),
 }
-"""Official clients by what is imported. Where `edit` is given, `env` holds the variable that the edit reads."""
+"""Official clients by what is imported."""
 
 MODELS = frozenset({"openai", "anthropic", "model"})
 """Profiles of language models: they are scripted, and paid, and do nothing."""

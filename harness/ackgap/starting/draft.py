@@ -31,12 +31,14 @@ class DraftTarget:
         name: Of the target.
         profile: A shipped one.
         why: Sentences: what it stands in for, and what may fit better.
+        hosts: Whom it stands for, where the program cannot be told an address.
         script: What a model says, as entries of its setting of that name.
     """
 
     name: str
     profile: str
     why: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
     script: tuple[Mapping[str, object], ...] = ()
 
 

@@ -87,6 +87,8 @@ def _target(target: DraftTarget) -> Iterator[str]:
         yield from _comment(f"`ackgap targets {target.profile}` shows its operations, protections and settings.")
     yield f"[targets.{_key(target.name)}]"
     yield f"profile = {_toml(target.profile)}"
+    if target.hosts:
+        yield f"hosts = {_toml(list(target.hosts))} # nothing tells the program another address: calls to it come here"
     yield ""
     for entry in target.script:
         yield from _entry(f"targets.{_key(target.name)}.settings.script", entry)
