@@ -35,6 +35,14 @@ if not Path("done").exists():
         answer.read()
     Path("done").write_text("x")
 """
+SWALLOWING = """
+import os, urllib.request
+urllib.request.urlopen(os.environ["OTHER_URL"] + "/x", b"{}").read()
+try:
+    urllib.request.urlopen("https://tickets.example.com/tickets", b"{}").read()
+except OSError:
+    pass
+"""
 POINTS = {
     "undisturbed": "ok",
     "tickets.create#1:sending": "ok",
@@ -94,9 +102,10 @@ def test_a_node_worker_knows_nothing_of_proxies_and_its_calls_come_to_the_target
     }
 
 
-def test_a_client_that_does_not_trust_the_authority_is_named_as_the_reason(project):
-    project.write("agent.py", PYTHON.replace("import json", "import json, ssl, os"))
-    outcome = run(project, "--env", "SSL_CERT_FILE=/dev/null", worker="python -S -E -I agent.py")
+def test_a_client_that_does_not_trust_the_authority_is_named_although_the_worker_goes_on(project):
+    project.write("agent.py", SWALLOWING)
+    more = ("--target", "other=any", "--env", "OTHER_URL={other.url}", "--env", "SSL_CERT_FILE=/dev/null")
+    outcome = run(project, *more, worker="python -S -E -I agent.py")
     assert outcome.status not in (0, 1)
     assert f"did not trust the certificate of {HOST}" in outcome.err
     assert "SSL_CERT_FILE" in outcome.err

@@ -22,6 +22,7 @@ from ackgap.target.ledger import Numbering
 from ackgap.target.ports import OpenGate
 from ackgap.target.profiles.profile import load_profile
 from ackgap.target.service import TargetService
+from ackgap.target.wire.tls import TlsEnd
 
 HOST = "api.example.com"
 LIMIT_S = 10
@@ -244,6 +245,35 @@ def test_what_a_dead_client_had_sent_under_tls_is_read_and_counted(tmp_path):
             client.close()
 
     asyncio.run(run())
+
+
+def test_an_answer_of_any_size_is_said_whole(tmp_path):
+    authority = Authority(tmp_path / "authority")
+    server = TlsEnd(authority.context(HOST))
+    come, go = ssl.MemoryBIO(), ssl.MemoryBIO()
+    trusting = ssl.create_default_context(cafile=str(authority.certificate))
+    client = trusting.wrap_bio(come, go, server_hostname=HOST)
+    for _ in range(3):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        if said := go.read():
+            server.take(said)
+        come.write(server.due())
+    assert not server.is_midway
+    assert server.is_unheard
+    come.write(server.wrap(b"x" * 1_000_000))
+    heard = b""
+    with contextlib.suppress(ssl.SSLWantReadError):
+        while piece := client.read(65536):
+            heard += piece
+    assert len(heard) == 1_000_000
+    client.write(b"hello")
+    parts = go.read()
+    assert server.take(parts[:10]) == b""
+    assert server.is_midway
+    assert server.take(parts[10:]) == b"hello"
+    assert not server.is_midway
+    assert not server.is_unheard
 
 
 def test_clients_are_told_of_the_authority_beside_those_that_they_knew(tmp_path):

@@ -105,7 +105,9 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
     problem: AckgapError | None = None
     untrusted = [note for note in history.of(Note) if note.code == "tls_refused"]
     failed = [note for note in history.of(Note) if note.code in _UPSTREAM_NOTES]
-    if untrusted and (history.of(GaveUp) or not history.attempts):
+    called = {attempt.target for attempt in history.attempts}
+    uncalled = any(target.hosts and target.name not in called for target in scenario.targets)
+    if untrusted and (history.of(GaveUp) or uncalled):
         problem = ProbeFailed(
             f"{untrusted[0].text}{said}",
             where=where,

@@ -57,7 +57,7 @@ class TlsEnd:
         """
         self._begun = True
         self._in.write(data)
-        said = bytearray()
+        said, was_shaken = bytearray(), self._shaken
         try:
             if not self._shaken:
                 self._tls.do_handshake()
@@ -69,13 +69,14 @@ class TlsEnd:
         except ssl.SSLError as error:
             raise NotTrusted(error.reason or str(error)) from error
         self._has_spoken = self._has_spoken or bool(said)
-        self.is_midway = self._shaken and not said
+        self.is_midway = was_shaken and not said
         return bytes(said)
 
     def wrap(self, data: bytes) -> bytes:
         """Return what is to be sent to say something to the client."""
         with suppress(ssl.SSLError):  # it never came about: there is no saying anything
-            self._tls.write(data)
+            while data:
+                data = data[self._tls.write(data) :]
         return self.due()
 
     def due(self) -> bytes:
