@@ -159,8 +159,8 @@ def _way_to(refused: Sequence[str], scenario: Scenario) -> str:
             "run in a network of its own (--network isolated), where no proxy is needed"
         )
     return (
-        "have a target stand for it ([targets.NAME] hosts, or --host HOST=NAME), give it a target's address instead "
-        "(--env KEY={NAME.url}), or allow the host with --allow-host"
+        "give it a target's address instead (--env KEY={NAME.url}), have a target stand for the host ([targets.NAME] "
+        "hosts, or --host HOST=NAME), or allow the host with --allow-host"
     )
 
 
