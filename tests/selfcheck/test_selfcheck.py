@@ -53,11 +53,16 @@ def test_a_catch_that_services_saw_nothing_of_is_a_false_alarm(tmp_path):
     assert not summary.passed
 
 
-@pytest.mark.very_slow
-def test_every_broken_agent_is_caught_and_nothing_else(tmp_path):
-    """What CI rests on; the figures in docs/selfcheck.md are those of this run."""
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param((), marks=pytest.mark.slow, id="as CI has it"),
+        pytest.param(("--prove",), marks=pytest.mark.very_slow, id="every proof anew"),
+    ],
+)
+def test_every_broken_agent_is_caught_and_nothing_else(tmp_path, more):
     done = subprocess.run(
-        [sys.executable, "-m", "ackgap", "selfcheck", "--json"],
+        [sys.executable, "-m", "ackgap", "selfcheck", "--json", *more],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -24,6 +24,7 @@ from ackgap.selfcheck.check import MutantResult, SelfCheck, SubjectResult
 from ackgap.selfcheck.classify import Fate
 from ackgap.selfcheck.operators.catalogue import OPERATORS
 from ackgap.selfcheck.operators.operator import Operator
+from ackgap.selfcheck.proofs import Proofs, proofs_file
 from ackgap.selfcheck.subjects import SUBJECTS, Subject
 from ackgap.selfcheck.summary import Summary, again
 from ackgap.support import cores
@@ -36,7 +37,7 @@ _SHOWN = frozenset({Fate.MISSED, Fate.UNFOUNDED})
 def selfcheck(options: argparse.Namespace) -> int:
     """Break shipped agents, say what was seen of it, and return the exit status."""
     project = settle(options)
-    subjects = _subjects(options.engine, options.scenario, everything=options.all)
+    subjects = _subjects(options.engine, options.scenario)
     operators = _operators(options.operator)
     if options.jobs is not None and options.jobs < 1:
         raise UsageInvalid("no cell can be run by that", where="--jobs", next_step="write a number of 1 or more")
@@ -50,6 +51,7 @@ def selfcheck(options: argparse.Namespace) -> int:
             everything=options.all,
             jobs=options.jobs or cores(),
             network=options.network,
+            proofs=Proofs() if options.prove else Proofs.read(proofs_file()),
         )
         results: list[SubjectResult] = []
         for result in check.run(subjects):
@@ -67,15 +69,13 @@ def selfcheck(options: argparse.Namespace) -> int:
     return 0 if summary.passed else 1
 
 
-def _subjects(engines: Sequence[str], scenarios: Sequence[str], *, everything: bool) -> list[Subject]:
+def _subjects(engines: Sequence[str], scenarios: Sequence[str]) -> list[Subject]:
     _check_known("--engine", engines, {subject.engine for subject in SUBJECTS})
     _check_known("--scenario", scenarios, {subject.scenario for subject in SUBJECTS})
     return [
         subject
         for subject in SUBJECTS
-        if (not engines or subject.engine in engines)
-        and (not scenarios or subject.scenario in scenarios)
-        and (everything or engines or scenarios or not subject.costly)
+        if (not engines or subject.engine in engines) and (not scenarios or subject.scenario in scenarios)
     ]
 
 
@@ -138,6 +138,10 @@ def _tell(console: Console, summary: Summary, kept: Path, *, took_s: float) -> N
         if result.skipped:
             console.print(Hanging("· ", plain(f"{result.subject.scenario} was not tried: {result.skipped}")))
     caught = summary.fates.get(Fate.CAUGHT, 0)
+    if summary.kept:
+        console.print(
+            Text(f"\nOf the equivalent ones {summary.kept} were proven earlier and not run; --prove runs them too.")
+        )
     console.print(Text(f"\n{caught} of {summary.broken} broken agents were caught, in {took_s:.0f} s."))
     console.print(Text(f"{summary.alarms} false alarms, and {summary.ok_cells} cells of agents that are right."))
 

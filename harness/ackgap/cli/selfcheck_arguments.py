@@ -16,9 +16,7 @@ def add_selfcheck(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "caught and how many false alarms there were.",
         epilog="exit status: 0 if every mutant was caught or shown to be equivalent, and nothing else was red; else 1",
     )
-    selfcheck.add_argument(
-        "--all", action="store_true", help="every mutant of every engine's agents, also where a cell takes seconds"
-    )
+    selfcheck.add_argument("--all", action="store_true", help="every mutant, also of an agent whose cells take seconds")
     selfcheck.add_argument(
         "--engine", action="append", default=[], metavar="NAME", help="only agents of this engine, such as langgraph"
     )
@@ -27,6 +25,11 @@ def add_selfcheck(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     selfcheck.add_argument(
         "--scenario", action="append", default=[], metavar="NAME", help="only this agent, such as selfcheck/review"
+    )
+    selfcheck.add_argument(
+        "--prove",
+        action="store_true",
+        help="prove anew of each equivalent mutant that it is one, instead of going by the proofs that are shipped",
     )
     selfcheck.add_argument("--keep", metavar="DIR", help="keep every mutant here (default: those missed, in reports)")
     selfcheck.add_argument("--jobs", type=int, metavar="N", help="cells at a time (default: one for each core)")

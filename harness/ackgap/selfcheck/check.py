@@ -21,9 +21,10 @@ from ackgap.scenario.discover import shipped_scenarios
 from ackgap.scenario.load import load_scenario
 from ackgap.scenario.scenario import Scenario
 from ackgap.selfcheck.agent_source import AgentSource
-from ackgap.selfcheck.classify import Reference, Ruling, ruling_of
+from ackgap.selfcheck.classify import Fate, Reference, Ruling, ruling_of
 from ackgap.selfcheck.operators.catalogue import OPERATORS, Mutant, mutants_of
 from ackgap.selfcheck.operators.operator import Operator
+from ackgap.selfcheck.proofs import Proof, Proofs, circumstances
 from ackgap.selfcheck.subjects import Subject
 from ackgap.selfcheck.trial import TRAP_STATUS, Judge, Trial, TrialCell, TrialResult, run_trial
 
@@ -56,6 +57,7 @@ class SubjectResult:
         alarms: Cells in which it did not.
         mutants: What became of each.
         skipped: Why it was not tried; empty where it was.
+        circumstances: Digest of what proofs about its mutants rest on.
     """
 
     subject: Subject
@@ -63,6 +65,7 @@ class SubjectResult:
     alarms: tuple[TrialCell, ...] = ()
     mutants: tuple[MutantResult, ...] = ()
     skipped: str = ""
+    circumstances: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ class SelfCheck:
         jobs: How many slots.
         network: `auto`, `isolated` or `host`.
         judge: What says what a history proves.
+        proofs: Of mutants that are equivalent; what has one is not run.
         tell: Told of each result as it comes.
     """
 
@@ -85,6 +89,7 @@ class SelfCheck:
     jobs: int = 1
     network: str = "auto"
     judge: Judge = judge
+    proofs: Proofs = field(default_factory=Proofs)
     tell: Callable[[MutantResult], None] = field(default=lambda _: None)
 
     def run(self, subjects: Sequence[Subject]) -> Iterator[SubjectResult]:
@@ -121,11 +126,17 @@ class SelfCheck:
             all_cells=frozenset(reference.by_schedule),
             ok_cells=frozenset(cell.schedule for cell in reference.result.cells if cell.verdict is VerdictKind.OK),
         )
+        rests_on = circumstances(subject, scenario, folder)
         mutants = self._mutants(subject, folder)
         directories = [self._written(subject, folder, each.name, each.change.text) for each in mutants]
-        results = self._all(scenario, [_of_directory(trial, each) for each in directories])
-        rulings = [ruling_of(reference, result) for result in results]
-        open_ones = [n for n, ruling in enumerate(rulings) if ruling is None]
+        rulings = [_proven(self.proofs.of(subject, rests_on, mutant)) for mutant in mutants]
+        left = [n for n, ruling in enumerate(rulings) if ruling is None]
+        results = dict(
+            zip(left, self._all(scenario, [_of_directory(trial, directories[n]) for n in left]), strict=True)
+        )
+        for n in left:
+            rulings[n] = ruling_of(reference, results[n])
+        open_ones = [n for n in left if rulings[n] is None]
         reached = self._reached(subject, folder, scenario, trial, [mutants[n] for n in open_ones])
         for n, was_reached in zip(open_ones, reached, strict=True):
             rulings[n] = ruling_of(reference, results[n], unreached=not was_reached)
@@ -134,7 +145,13 @@ class SelfCheck:
             assert ruling is not None
             found.append(MutantResult(subject=subject, mutant=mutant, ruling=ruling, directory=directory))
             self.tell(found[-1])
-        return SubjectResult(subject=subject, ok_cells=len(cells) - len(alarms), alarms=alarms, mutants=tuple(found))
+        return SubjectResult(
+            subject=subject,
+            ok_cells=len(cells) - len(alarms),
+            alarms=alarms,
+            mutants=tuple(found),
+            circumstances=rests_on,
+        )
 
     def _trial(self, subject: Subject, scenario: Scenario) -> Trial:
         selection = selection_of(scenario, only=subject.only)
@@ -199,6 +216,13 @@ class SelfCheck:
                 next_step="run again; if memory ran out, with fewer --jobs",
             )
         return [results[n] for n in range(len(trials))]
+
+
+def _proven(proof: Proof | None) -> Ruling | None:
+    """Return the ruling that was found earlier."""
+    if proof is None:
+        return None
+    return Ruling(fate=Fate.EQUIVALENT, why=proof.why, cells=proof.cells, kept=True)
 
 
 def _work(pool: SlotPool, trials: Sequence[Trial], left: Sequence[int], results: dict[int, TrialResult]) -> None:

@@ -48,6 +48,7 @@ class Ruling:
         schedule: The cell that shows it; empty where none does.
         verdict: What the judge says of that cell.
         cells: How many were run.
+        kept: Proven earlier, and not run this time.
     """
 
     fate: Fate
@@ -55,6 +56,7 @@ class Ruling:
     schedule: str = ""
     verdict: str = ""
     cells: int = 0
+    kept: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ class Subject:
         modules: What has to be installed for it.
         file: Its source, in the scenario's folder.
         sample: Of its mutants every so-manieth is tried where nobody asks for all.
-        costly: Its cells take seconds each, so it is left out where nobody asks for its engine or for all.
     """
 
     scenario: str
@@ -33,7 +32,6 @@ class Subject:
     modules: tuple[str, ...] = ()
     file: str = "worker.py"
     sample: int = 1
-    costly: bool = False
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -43,7 +41,6 @@ class Subject:
 
 _KILLS = ("kill",)
 _LEASE = ("kill,down=1h", "lose", "fail,status=503")
-_REVIEW = ("httpx",)
 
 SUBJECTS: tuple[Subject, ...] = (
     Subject(scenario="selfcheck/review"),
@@ -52,6 +49,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(scenario="selfcheck/bookings"),
     Subject(scenario="selfcheck/charges"),
     Subject(scenario="selfcheck/inbox"),
+    Subject(scenario="selfcheck/journal", modules=("httpx",)),
     Subject(scenario="known-answers/duplicate-correct"),
     Subject(scenario="known-answers/lost-correct"),
     Subject(scenario="known-answers/wasted-correct"),
@@ -64,32 +62,5 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(scenario="known-answers/two-faults-correct"),
     Subject(scenario="known-answers/diverged-correct"),
     Subject(scenario="selfcheck/graph", engine="langgraph", modules=("langgraph",)),
-    Subject(scenario="engines/plain-journal", only=("mode=after", "key=stable"), modules=_REVIEW, sample=6),
-    Subject(
-        scenario="engines/langgraph",
-        engine="langgraph",
-        only=("mode=sync", "key=stable"),
-        faults=_KILLS,
-        modules=(*_REVIEW, "langgraph"),
-        sample=4,
-        costly=True,
-    ),
-    Subject(
-        scenario="engines/dbos",
-        engine="dbos",
-        only=("mode=step", "key=stable"),
-        faults=_KILLS,
-        modules=(*_REVIEW, "dbos"),
-        sample=4,
-        costly=True,
-    ),
-    Subject(
-        scenario="engines/temporal",
-        engine="temporal",
-        only=("mode=heartbeat", "key=stable"),
-        faults=_KILLS,
-        modules=(*_REVIEW, "temporalio"),
-        sample=2,
-        costly=True,
-    ),
+    Subject(scenario="selfcheck/dbos", engine="dbos", faults=_KILLS, modules=("dbos",)),
 )

@@ -69,6 +69,11 @@ class Summary:
         return sum(self.fates.get(fate, 0) for fate in (Fate.CAUGHT, Fate.MISSED, Fate.UNFOUNDED))
 
     @property
+    def kept(self) -> int:
+        """How many mutants were proven equivalent earlier, and not run."""
+        return sum(each.ruling.kept for each in self.mutants)
+
+    @property
     def passed(self) -> bool:
         """Whether everything broken was caught and nothing else was; with at least one of each."""
         caught = self.fates.get(Fate.CAUGHT, 0)
@@ -91,6 +96,7 @@ class Summary:
             "passed": self.passed,
             "mutants": {fate.value: self.fates.get(fate, 0) for fate in Fate},
             "catch_rate": round(self.fates.get(Fate.CAUGHT, 0) / self.broken, 4) if self.broken else None,
+            "proofs_kept": self.kept,
             "ok_cells": self.ok_cells,
             "false_alarms": self.alarms,
             "subjects": [_subject_json(subject) for subject in self.subjects],
@@ -132,6 +138,7 @@ def _subject_json(subject: SubjectResult) -> dict[str, Json]:
                 "schedule": each.ruling.schedule,
                 "why": each.ruling.why,
                 "cells": each.ruling.cells,
+                "kept": each.ruling.kept,
             }
             for each in subject.mutants
         ],
