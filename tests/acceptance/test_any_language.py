@@ -14,7 +14,7 @@ import pytest
 from needs import lacking, needed
 
 from ackgap.errors import EnvironmentLacks
-from ackgap.execute import seccomp
+from ackgap.execute.trace import seccomp
 from ackgap.matrix_run import run_matrix
 from ackgap.preload.build import library
 

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ackgap.execute.decode import leaves, leaves_of_bytes
-from ackgap.execute.mask_learning import compare_probes, learn_masks
-from ackgap.execute.masks import Learned
-from ackgap.execute.reading import StateReader
+from ackgap.execute.state.decode import leaves, leaves_of_bytes
+from ackgap.execute.state.mask_learning import compare_probes, learn_masks
+from ackgap.execute.state.masks import Learned
+from ackgap.execute.state.reading import StateReader
 from ackgap.execute.store import DurableStore
 from ackgap.model.boundary import BoundaryKind, Phase
 from ackgap.model.event import BoundaryReached, Injector

@@ -10,7 +10,7 @@ import pytest
 from ackgap.execute.engines.dbos import Dbos
 from ackgap.execute.engines.engine import worst
 from ackgap.execute.engines.temporal import Temporal
-from ackgap.execute.sqlite_copy import ask_copy
+from ackgap.execute.state.sqlite_copy import ask_copy
 from ackgap.execute.store import DurableStore
 from ackgap.model.engine import EngineState, EngineWord
 from ackgap.scenario.engine import EngineSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ackgap.execute import marks
+from ackgap.execute.state import marks
 from ackgap.execute.store import DurableStore
 
 
@@ -73,7 +73,7 @@ def test_a_look_that_comes_late_counts_as_one(tmp_path):
 def test_a_write_of_the_same_size_is_seen_however_soon_it_comes(tmp_path, monkeypatch):
     file = tmp_path / "state.bin"
     for fine in (True, False):
-        monkeypatch.setattr("ackgap.execute.marks._TIMES_ARE_FINE", fine and marks._TIMES_ARE_FINE)
+        monkeypatch.setattr("ackgap.execute.state.marks._TIMES_ARE_FINE", fine and marks._TIMES_ARE_FINE)
         store = DurableStore(tmp_path)
         seen = []
         for number in range(300):
@@ -84,7 +84,7 @@ def test_a_write_of_the_same_size_is_seen_however_soon_it_comes(tmp_path, monkey
 
 
 def test_a_file_whose_time_of_change_stands_still_is_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("ackgap.execute.marks._TIMES_ARE_FINE", False)
+    monkeypatch.setattr("ackgap.execute.state.marks._TIMES_ARE_FINE", False)
     file, store = tmp_path / "state.bin", DurableStore(tmp_path)
     file.write_bytes(b"a")
     moment = file.stat().st_mtime_ns

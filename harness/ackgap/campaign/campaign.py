@@ -28,9 +28,9 @@ from ackgap.campaign.shard import WHOLE, RowNumbers, Shard
 from ackgap.campaign.stage import checked_profiles, on_ground, wants_isolation
 from ackgap.campaign.upstream import begin_recordings, upstream_notes
 from ackgap.errors import HarnessFailed, ProbeFailed
-from ackgap.execute.mask_learning import compare_probes
-from ackgap.execute.masks import Learned
 from ackgap.execute.order import Order
+from ackgap.execute.state.mask_learning import compare_probes
+from ackgap.execute.state.masks import Learned
 from ackgap.model.bounds import Bounds
 from ackgap.model.expectation import Expectation
 from ackgap.model.history import History

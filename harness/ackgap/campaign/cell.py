@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ackgap.execute.order import Order
-from ackgap.execute.reading import NOTHING_READ, Reading
 from ackgap.execute.slot import run_order
+from ackgap.execute.state.reading import NOTHING_READ, Reading
 from ackgap.judge import judge
 from ackgap.judge.across import together
 from ackgap.model.event import Event

@@ -18,12 +18,12 @@ from ackgap.execute.allowance import Allowance
 from ackgap.execute.containers.dock import INJECTOR_PLACE, Dock
 from ackgap.execute.containers.process import ContainerProcess
 from ackgap.execute.forwarder import knock
-from ackgap.execute.listening import Listener
 from ackgap.execute.means import Means, means_for, preload_environment
 from ackgap.execute.nursery import NurseryUnfit, interpreter_of
 from ackgap.execute.order import Order, Surroundings
 from ackgap.execute.plain_process import PlainProcess
 from ackgap.execute.process import TOKEN_VARIABLE, WorkerProcess
+from ackgap.execute.trace.listening import Listener
 from ackgap.model.event import Injector
 from ackgap.scenario.release import ReleaseSpec
 from ackgap.scenario.scenario import AxisValue

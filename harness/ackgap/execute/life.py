@@ -16,7 +16,7 @@ from ackgap.model.event import Injector
 from ackgap.model.schedule import Fault
 
 if TYPE_CHECKING:
-    from ackgap.execute.tracing import Tracer
+    from ackgap.execute.trace.tracer import Tracer
 
 __all__ = ["Life", "Line"]
 

@@ -24,7 +24,7 @@ from ackgap.execute.life import Life
 from ackgap.execute.order import Order, Surroundings
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
-from ackgap.execute.tracing import Tracer
+from ackgap.execute.trace.tracer import Tracer
 from ackgap.execute.unseen import Callers
 from ackgap.model.event import FaultInjected, IncarnationEnded, IncarnationStarted, Injector, Note
 from ackgap.target.clock import VirtualClock

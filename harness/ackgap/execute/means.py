@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ackgap.errors import EnvironmentLacks
-from ackgap.execute import seccomp
+from ackgap.execute.trace import seccomp
 from ackgap.model.event import Injector
 from ackgap.preload.build import library
 from ackgap.preload.program import ProgramKind, program_kind

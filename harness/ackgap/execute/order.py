@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ackgap.execute.containers.dock import Dock
 from ackgap.execute.interception.interceptor import Interceptor
-from ackgap.execute.masks import Learned
 from ackgap.execute.nursery import Nursery
+from ackgap.execute.state.masks import Learned
 from ackgap.execute.witness import NameWitness
 from ackgap.execute.workspace import OutsideState
 from ackgap.model.matrix import Variant

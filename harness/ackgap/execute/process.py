@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment
-from ackgap.execute.listening import Listener
 from ackgap.execute.nursery import Nursery
+from ackgap.execute.trace.listening import Listener
 from ackgap.target.wire.redaction import Redactor, tail_of
 
 __all__ = ["GONE_LIMIT_S", "TOKEN_VARIABLE", "WorkerProcess"]

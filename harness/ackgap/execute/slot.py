@@ -35,8 +35,8 @@ from ackgap.execute.interception.interceptor import Interceptor
 from ackgap.execute.interposing import Interposing
 from ackgap.execute.nurseries import Nurseries
 from ackgap.execute.order import Order, Surroundings
-from ackgap.execute.reading import NOTHING_READ, Reading
 from ackgap.execute.services.household import Household
+from ackgap.execute.state.reading import NOTHING_READ, Reading
 from ackgap.execute.supervisor import Supervisor
 from ackgap.execute.witness import NameWitness
 from ackgap.model.event import Event

@@ -15,8 +15,8 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ackgap.execute.marks import Mark, mark_of
-from ackgap.execute.reading import StateReader
+from ackgap.execute.state.marks import Mark, mark_of
+from ackgap.execute.state.reading import StateReader
 
 __all__ = ["DurableStore"]
 

@@ -31,8 +31,8 @@ from ackgap.execute.launch import Launch
 from ackgap.execute.lifetimes import Lifetimes
 from ackgap.execute.order import Order, Surroundings
 from ackgap.execute.preparing import begin_targets
-from ackgap.execute.reading import NOTHING_READ, Reading, StateReader, reader_for
 from ackgap.execute.recorder import HistoryRecorder
+from ackgap.execute.state.reading import NOTHING_READ, Reading, StateReader, reader_for
 from ackgap.execute.store import DurableStore
 from ackgap.execute.store_door import StoreDoor
 from ackgap.execute.striking import Striker

@@ -17,7 +17,7 @@ from pathlib import Path
 from ackgap.content import scenarios_directory, targets_directory
 from ackgap.errors import AckgapError
 from ackgap.execute.isolation import can_isolate
-from ackgap.execute.seccomp import lacking
+from ackgap.execute.trace.seccomp import lacking
 from ackgap.starting.checkup import Checkup
 from ackgap.support import check_platform, cores
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ackgap.execute.engines.engine import worst
 from ackgap.execute.services.postgres_wire import Login, PostgresRefused, PostgresWire
-from ackgap.execute.sqlite_copy import ask_copy
+from ackgap.execute.state.sqlite_copy import ask_copy
 from ackgap.model.engine import EngineState, EngineWord
 from ackgap.scenario.engine import EngineSpec
 

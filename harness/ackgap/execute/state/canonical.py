@@ -2,7 +2,7 @@
 
 A file's bytes differ from run to run even where it says the same: SQLite leaves pages in the order in which they were
 written, and rows hold packed data. Content is what is left of that. Which of it is a time stamp or a random id is
-another question, see `ackgap.execute.masks`.
+another question, see `ackgap.execute.state.masks`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ackgap.execute.decode import Leaf, leaves
-from ackgap.execute.sqlite_copy import BESIDE, ask_copy
+from ackgap.execute.state.decode import Leaf, leaves
+from ackgap.execute.state.sqlite_copy import BESIDE, ask_copy
 
 __all__ = ["BESIDE_SQLITE", "Content", "Record", "Records", "Sheet", "UnreadableError", "sheets_of"]
 

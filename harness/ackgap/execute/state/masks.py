@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
-from ackgap.execute.canonical import Content, Record, Sheet
-from ackgap.execute.decode import Leaf
+from ackgap.execute.state.canonical import Content, Record, Sheet
+from ackgap.execute.state.decode import Leaf
 
 __all__ = ["Learned", "Line", "Masker", "skeleton"]
 

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 
-from ackgap.execute import seccomp
+from ackgap.execute.trace import seccomp
 
 __all__ = ["Listener"]
 

@@ -11,12 +11,13 @@ import os
 import select
 from pathlib import Path
 
-from ackgap.execute import containment, seccomp
+from ackgap.execute import containment
 from ackgap.execute.gatekeeper import Gatekeeper
 from ackgap.execute.life import Life
-from ackgap.execute.listening import Listener
 from ackgap.execute.recorder import HistoryRecorder
-from ackgap.execute.system_calls import Change, change_of, process_of
+from ackgap.execute.trace import seccomp
+from ackgap.execute.trace.listening import Listener
+from ackgap.execute.trace.system_calls import Change, change_of, process_of
 from ackgap.model.event import Injector, InjectorReady, Note
 from ackgap.target.ports import Severed
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ackgap.execute.file_calls import FileCall
-from ackgap.execute.seccomp import SYSTEM_CALLS, Notification, system_call
+from ackgap.execute.trace.seccomp import SYSTEM_CALLS, Notification, system_call
 
 __all__ = ["Change", "change_of", "process_of"]
 

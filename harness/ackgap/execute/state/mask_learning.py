@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from ackgap.execute.canonical import Content
-from ackgap.execute.masks import Learned, Masker, skeleton
-from ackgap.execute.reading import Reading, digest_of
+from ackgap.execute.state.canonical import Content
+from ackgap.execute.state.masks import Learned, Masker, skeleton
+from ackgap.execute.state.reading import Reading, digest_of
 from ackgap.model.event import BoundaryReached
 from ackgap.model.history import History
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ackgap.execute.canonical import BESIDE_SQLITE, Content, Records, Sheet, UnreadableError, sheets_of
-from ackgap.execute.marks import Mark, mark_of
-from ackgap.execute.masks import Learned, Masker
+from ackgap.execute.state.canonical import BESIDE_SQLITE, Content, Records, Sheet, UnreadableError, sheets_of
+from ackgap.execute.state.marks import Mark, mark_of
+from ackgap.execute.state.masks import Learned, Masker
 
 if TYPE_CHECKING:
     from ackgap.execute.order import Order, Surroundings

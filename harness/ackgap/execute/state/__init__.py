@@ -1,0 +1,1 @@
+"""What the durable store says at a boundary, without what is another one in each run."""
