@@ -12,6 +12,7 @@ _ENGINE = "acceptance/test_engines.py::test_the_verdicts_of_an_engine_are_the_do
 _ADAPTERS = "acceptance/test_engine_adapters.py"
 _REPORT = "acceptance/test_reports.py::test_the_verdicts_of_a_report_are_the_documented_ones"
 LONGEST_S = {
+    "selfcheck/test_selfcheck.py::test_every_broken_agent_is_caught_and_nothing_else": 240,
     f"{_ENGINE}[temporal]": 216,
     f"{_ENGINE}[prefect]": 210,
     f"{_ENGINE}[dbos-postgres]": 191,
