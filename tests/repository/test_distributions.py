@@ -10,9 +10,9 @@ import pytest
 
 pytestmark = pytest.mark.slow
 SUFFIXES = {
-    "ackgap": {".py", ".css", ".js", ".html", ".toml"},
+    "ackgap": {".py", ".css", ".js", ".html", ".toml", ".c"},
     "targets": {".toml"},
-    "scenarios": {".py", ".toml", ".json", ".md", ".mjs", ".sh"},
+    "scenarios": {".py", ".toml", ".json", ".md", ".js", ".mjs", ".sh", ".c", ".go", ".rs", ".yaml"},
 }
 
 
@@ -66,7 +66,7 @@ def test_nothing_that_a_run_leaves_behind_is_packed(wheel):
         parts = Path(name).parts
         if parts[0] == "ackgap" and name != "ackgap/py.typed":
             kind = parts[2] if parts[1] == "_content" else "ackgap"
-            assert Path(name).suffix in SUFFIXES[kind], name
+            assert Path(name).suffix in SUFFIXES[kind] or parts[-1] == "Dockerfile", name
 
 
 def test_the_metadata_names_dependencies_extras_and_entry_points(wheel):
