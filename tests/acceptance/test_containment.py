@@ -16,7 +16,9 @@ from ackgap.model.event import IncarnationEnded, Note
 from ackgap.report.store import read_run
 
 REPOSITORY = Path(__file__).parents[2]
-RECIPE = (REPOSITORY / "docs" / "network-and-containers.md").read_text().partition("## Containment")[2]
+RECIPE = (
+    (REPOSITORY / "docs" / "network-and-containers.md").read_text().partition("## Containment")[2].partition("\n## ")[0]
+)
 FILES = dict(re.findall(r"<!-- file: (\S+) -->\n\n```\w+\n(.*?)```", RECIPE, re.DOTALL))
 POINT = "tickets.create#1:received"
 

@@ -86,6 +86,55 @@ def test_a_rename_has_not_happened_at_committing(supervisor):
     supervisor.finish(worker)
 
 
+def test_removals_of_files_of_the_workspace_are_durable_writes(supervisor):
+    supervisor.run(
+        """
+        import os
+        from pathlib import Path
+        for number, remove in enumerate([os.remove, os.unlink, Path.unlink, lambda file: os.remove(path=file)]):
+            Path("key").touch()
+            remove(Path("key"))
+        Path("key").unlink(missing_ok=True)
+        """
+    )
+    assert supervisor.said() == written(*["key.remove"] * 4)
+
+
+def test_a_file_is_still_there_at_committing_of_its_removal(supervisor):
+    supervisor.hold(lambda one: one["name"].endswith(".remove"))
+    worker = supervisor.start("import os\nopen('key', 'w').close()\nos.remove('key')")
+    supervisor.wait_for_write("committing", "file.key.remove")
+    assert (supervisor.workspace / "key").exists()
+    supervisor.let_go_once()
+    supervisor.wait_for_write("committed", "file.key.remove")
+    assert not (supervisor.workspace / "key").exists()
+    supervisor.let_go()
+    supervisor.finish(worker)
+
+
+def test_removals_that_change_no_state_are_none(supervisor, tmp_path):
+    supervisor.run(
+        f"""
+        import os, tempfile
+        from pathlib import Path
+        for name in ("agent.log", {str(tmp_path / "elsewhere")!r}):
+            Path(name).touch()
+            os.remove(name)
+        with tempfile.NamedTemporaryFile(dir=".", delete=False) as file:
+            pass
+        os.remove(file.name)
+        os.symlink("nowhere", "link")
+        os.remove("link")
+        for attempt in (lambda: os.remove("missing"), lambda: os.remove("."), lambda: os.remove()):
+            try:
+                attempt()
+            except (OSError, TypeError) as error:
+                print(type(error).__name__)
+        """
+    )
+    assert supervisor.said() == []
+
+
 def test_temporary_names_read_the_same_in_every_run(supervisor):
     supervisor.run(
         """

@@ -77,7 +77,7 @@ def start(environment: Mapping[str, str]) -> Announcer | None:
 def _hook(announcer: Announcer) -> None:
     from . import files, guard, imports
 
-    for step in (files.hook_open, files.hook_rename, imports.install, guard.watch):
+    for step in (files.hook_open, files.hook_rename, files.hook_remove, imports.install, guard.watch):
         try:
             step(announcer)
         except Exception as error:

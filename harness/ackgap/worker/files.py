@@ -1,4 +1,4 @@
-"""Journals in plain files: writes that reach the system from a buffer, and renames onto a file of the workspace.
+"""Journals in plain files: writes that reach the system from a buffer, renames onto a file of the workspace, removals.
 
 A buffered file is durable once its bytes have been handed to the system, which happens at `flush`, at `close`, or when
 the buffer runs over. Each of these is a boundary `file.<name>.write`. A large body would run over many times; then the
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["hook_open", "hook_rename", "hook_shutil", "hook_tempfile"]
+__all__ = ["hook_open", "hook_remove", "hook_rename", "hook_shutil", "hook_tempfile"]
 
 _LOGGING = ("logging", "logging.handlers")
 
@@ -41,6 +41,16 @@ def hook_rename(announcer: Announcer) -> None:
     for name in ("replace", "rename"):
         original = getattr(os, name)
         replacement = Replacement(original, _renamer(announcer, original), "os")
+        if original in os.supports_dir_fd:
+            os.supports_dir_fd.add(replacement)
+        setattr(os, name, replacement)
+
+
+def hook_remove(announcer: Announcer) -> None:
+    """Announce `os.remove` and `os.unlink`, and with them `Path.unlink`: a lock, a key, a draft that is gone is state."""
+    for name in ("remove", "unlink"):
+        original = getattr(os, name)
+        replacement = Replacement(original, _remover(announcer, original), "os")
         if original in os.supports_dir_fd:
             os.supports_dir_fd.add(replacement)
         setattr(os, name, replacement)
@@ -91,6 +101,26 @@ def _renamer(announcer: Announcer, original: Any) -> Any:
             return original(src, dst, **kwargs)
 
     return rename
+
+
+def _remover(announcer: Announcer, original: Any) -> Any:
+    def remove(path: Any, *, dir_fd: Any = None) -> None:
+        found = "" if dir_fd is not None else _journal(announcer, path)
+        name = names.file_name(found) if found and _is_file(found) else ""
+        if name in ("", names.TEMPORARY):  # what has a made-up name is found again by nobody
+            original(path, dir_fd=dir_fd)
+            return
+        with announcer.durable_write(f"file.{name}.remove"):
+            original(path)
+
+    return remove
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 class _Opener:

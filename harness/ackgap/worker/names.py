@@ -8,12 +8,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["file_name", "is_below", "is_journal", "path_of_descriptor", "remember_temporary", "word"]
+__all__ = ["TEMPORARY", "file_name", "is_below", "is_journal", "path_of_descriptor", "remember_temporary", "word"]
 
 _UNUSABLE = r"[\s@,;#]+"
 _UUID = r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}"
 _TEMPORARY = r"tmp[a-z0-9_]{8}"
 _LOG = r"(?i)\.log(\.[^/]*)?$"
+
+TEMPORARY = "tmp"
+"""What a file with a made-up name is called."""
 
 _made_up: dict[str, None] = {}
 _MADE_UP_LIMIT = 4096
@@ -42,9 +45,9 @@ def file_name(path: str) -> str:
 
     name = os.path.basename(path)
     if re.search(_TEMPORARY, name) or any(part in name for part in tuple(_made_up)):
-        return "tmp"
+        return TEMPORARY
     if re.search(rf"(?<!\d){os.getpid()}(?!\d)", name):
-        return "tmp"
+        return TEMPORARY
     return word(re.sub(_UUID, "uuid", name))
 
 
