@@ -29,7 +29,7 @@ def steps() -> list[Step]:
 def shown(text: str) -> Iterator[str]:
     """Yield the lines of an output as they are compared: without times, and without what only fills up columns."""
     for line in text.splitlines():
-        plain = re.sub(r"\bin \d+\.\d+s|^ *\d+\.\d+ s ", "", line)
+        plain = re.sub(r"\bin \d+\.\d+s(?: \(\d+:\d\d:\d\d\))?|^ *\d+\.\d+ s ", "", line)
         if plain := " ".join(plain.split()).strip("= "):
             yield plain
 

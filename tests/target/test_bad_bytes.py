@@ -91,7 +91,7 @@ def raw_request(method: str, target: str, headers: list[tuple[str, str]], body: 
         (b"POST /v1/charges HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, Decision.MALFORMED),
         (b"POST /v1/charges HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501, Decision.MALFORMED),
         (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 405, Decision.MALFORMED),
-        (b"PRI * HTTP/2.0\r\n\r\n", 404, Decision.UNKNOWN_PATH),
+        (b"PRI * HTTP/2.0\r\n\r\n", 505, Decision.MALFORMED),
     ],
     ids=lambda value: value[:40].decode("latin-1").replace("\r\n", "|") if isinstance(value, bytes) else None,
 )

@@ -52,6 +52,22 @@ def test_a_name_that_is_not_allowed_is_not_even_looked_up(supervisor):
     assert [one["host"] for one in supervisor.of_type("egress")] == ["api.example.com"]
 
 
+def test_a_host_that_a_target_stands_for_is_refused_at_another_port_with_that_port(supervisor):
+    supervisor.config["targets"] = {"api.example.com:443": "tickets", "api.example.com:80": "tickets"}
+    out = supervisor.run(
+        """
+        import socket
+        for port in (8443, 443):
+            try:
+                socket.create_connection(("api.example.com", port))
+            except socket.gaierror as error:
+                print("api.example.com:8443: a target stands for that host at ports 443 and 80" in str(error))
+        """
+    )
+    assert out == "True\nFalse\n"
+    assert [one["port"] for one in supervisor.of_type("egress")] == [8443, 443]
+
+
 def test_loopback_unix_sockets_and_the_own_name_are_free(supervisor, service):
     supervisor.run(
         """

@@ -133,6 +133,10 @@ class Channel:
                 connection.close()
         await asyncio.sleep(0)
 
+    def is_spoken_on_by(self, pid: int) -> bool:
+        """Whether a process has shown its token and can still say something: not once it runs another program."""
+        return any(connection.incarnation and connection.pid == pid for connection in list(self._connections))
+
     def met(self, connection: Connection) -> None:
         """Somebody has come who may be a process of a life."""
         self._connections.add(connection)

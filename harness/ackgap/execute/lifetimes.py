@@ -25,7 +25,7 @@ from ackgap.execute.order import Order, Surroundings
 from ackgap.execute.recorder import HistoryRecorder
 from ackgap.execute.store import DurableStore
 from ackgap.execute.trace.tracer import Tracer
-from ackgap.execute.unseen import Callers
+from ackgap.execute.unseen import Callers, CallersWithoutHooks
 from ackgap.model.event import FaultInjected, IncarnationEnded, IncarnationStarted, Injector, Note
 from ackgap.target.clock import VirtualClock
 from ackgap.target.wire.redaction import tail_of
@@ -102,6 +102,8 @@ class Lifetimes:
     def start(self) -> Life:
         """Start the next life."""
         incarnation = len(self.all) + 1
+        if self._surroundings.interceptor is not None:
+            self._surroundings.interceptor.look()  # what was refused until now was refused the lives before
         process = self._launch.process(incarnation, token=secrets.token_hex(16))
         life = Life(
             incarnation=incarnation,
@@ -152,6 +154,9 @@ class Lifetimes:
         elif means.injector is Injector.PRELOAD:
             asked_for = self._spec.injector == Injector.PRELOAD
             life.sees_caller = Callers(self._recorder, life.incarnation, asked_for=asked_for).look
+        elif means.injector is Injector.PYTHON and life.process.address == "" and self._spec.python_injector:
+            hooked = self._channel.is_spoken_on_by
+            life.sees_caller = CallersWithoutHooks(self._recorder, life.incarnation, is_hooked=hooked).look
         if means.why_unseen and life.incarnation == 1:
             self._recorder.record(Note, code="unseen", text=means.why_unseen, incarnation=life.incarnation)
 

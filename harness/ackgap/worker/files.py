@@ -47,7 +47,7 @@ def hook_rename(announcer: Announcer) -> None:
 
 
 def hook_remove(announcer: Announcer) -> None:
-    """Announce `os.remove` and `os.unlink`, and with them `Path.unlink`: a lock, a key, a draft that is gone is state."""
+    """Announce `os.remove` and `os.unlink`, and with them `Path.unlink`: a lock or a key that is gone is state."""
     for name in ("remove", "unlink"):
         original = getattr(os, name)
         replacement = Replacement(original, _remover(announcer, original), "os")

@@ -116,7 +116,15 @@ class _Egress:
         if _is_this_machine(host) or _is_address(host) or host == _socket.gethostname().lower() or host in self._own:
             return
         if not self._may_reach(host, host, port):
-            raise _socket.gaierror(_socket.EAI_NONAME, f"ackgap lets no connection leave the machine: {host}")
+            text = f"ackgap lets no connection leave the machine: {host}"
+            if self._is_elsewhere(host, port):
+                text = f"ackgap refused {host}:{port}: a target stands for that host at ports 443 and 80 alone"
+            raise _socket.gaierror(_socket.EAI_NONAME, text)
+
+    def _is_elsewhere(self, host: str, port: Any) -> bool:
+        """Whether a target stands for a host, and not at that port."""
+        targets = self._announcer.config.targets
+        return isinstance(port, int) and f"{host}:443" in targets and f"{host}:{port}" not in targets
 
     def _may_reach(self, name: str, host: str, port: Any) -> bool:
         keys = {name, host, f"{name}:{port}", f"{host}:{port}"}
@@ -128,8 +136,9 @@ class _Egress:
             for key in keys
         )
         passes = allowed or not self._refuses
-        if (name, passes) not in self._told:
-            self._told.add((name, passes))
+        told = (f"{name}:{port}" if self._is_elsewhere(name, port) else name, passes)
+        if told not in self._told:
+            self._told.add(told)
             number = port if isinstance(port, int) else None
             self._announcer.channel.tell({"type": "egress", "host": name, "port": number, "allowed": passes})
         return passes

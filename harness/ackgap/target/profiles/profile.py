@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AMBIGUOUS", "Later", "Match", "Profile", "Setting", "Source", "learned_operation", "load_profile"]
 
-READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY", "REPORT", "SEARCH", "TRACE"})
 AMBIGUOUS = "*"
 """Name of an operation that a request line alone does not tell: its address serves several."""
 

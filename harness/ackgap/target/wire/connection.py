@@ -327,6 +327,9 @@ class Connection(asyncio.Protocol):
         if head.method == b"CONNECT":
             # Whoever says yes to it speaks another protocol from then on.
             self._refuse(http.HTTPStatus.METHOD_NOT_ALLOWED, "a change of protocol")
+        elif head.method == b"PRI":
+            # Reserved for the first line of HTTP/2, so that whoever does not speak that does nothing about it.
+            self._refuse(http.HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/2, which is not spoken here")
         elif int(length) > BODY_BYTES:
             self._refuse_too_large()
 
@@ -385,7 +388,8 @@ class Connection(asyncio.Protocol):
             transport.close()
             return
         if transport.can_write_eof():
-            transport.write_eof()
+            with suppress(OSError):  # the client has hung up
+                transport.write_eof()
         asyncio.get_running_loop().call_later(_LINGER_S, transport.close)
 
     def _makes_a_request(self) -> bool:
