@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from images import engine, example_image
 
 from ackgap.execute.containers.docker import OWNER, RUN
 from ackgap.execute.ground import prepare_ground
+from ackgap.execute.slot import MARKER_FILE
 from ackgap.matrix_run import run_matrix
 from ackgap.model.schedule import Schedule
 from ackgap.model.verdict import VerdictKind
@@ -204,6 +206,80 @@ def test_what_a_killed_harness_has_left_is_gone_once_the_next_run_has_started(tm
     assert ours(api, mine) == []
     assert not any(map(psutil.pid_exists, pids))
     assert not [process for process in psutil.process_iter() if run in environment_of(process)]
+
+
+FILES_LATE = """
+import os, time, urllib.request
+time.sleep(0.5)
+headers = {"Content-Type": "application/json"}
+body = b'{"partner_id": "4471", "kind": "review"}'
+urllib.request.urlopen(urllib.request.Request(os.environ["TICKETS_URL"] + "/tickets", body, headers)).close()
+"""
+
+
+def test_a_slot_that_is_killed_costs_its_cell_and_its_successor_takes_away_what_it_has_left(project, api):
+    for name, text in (("scenario.toml", SLEEPER), ("compose.yaml", COMPOSE), ("worker.py", FILES_LATE)):
+        project.write(name, text)
+    kills = [f"--schedule=kill@tickets.create#1:{phase}" for phase in ("received", "applied")]
+    command = [sys.executable, "-m", "ackgap", "run", "scenario.toml", "--out", "out", "--jobs", "1", *kills]
+    with subprocess.Popen(
+        command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as harness:
+        try:
+            mine = f"{OWNER}={harness.pid}:{psutil.Process(harness.pid).create_time()}"
+            cells = project.path / "out" / "cells.jsonl"
+            until(lambda: cells.exists() and cells.read_text().count("\n") >= 1)
+            until(lambda: any("worker.py" in item["Command"] for item in running(api, mine)))
+            before = kinds(api, mine)
+            assert [len(found) for found in before] == [2, 1, 1]
+            (slot,) = slots_of(running(api, mine)[0]["Labels"][RUN])
+            slot.kill()
+            out, err = harness.communicate(timeout=LIMIT_S)
+        finally:
+            harness.kill()
+    assert err == "", out
+    found = {line["cell"]: line for line in map(json.loads, cells.read_text().splitlines())}
+    assert len(found) == 3
+    (lost,) = (line for line in found.values() if line["verdict"] == "inconclusive")
+    assert "its slot was killed from outside" in lost["headline"]
+    assert ours(api, mine) == []
+
+
+TOO_MUCH = "import threading, time\nkept = [threading.Thread(target=time.sleep, args=(0.1,)) for _ in range(20)]\n"
+
+
+@pytest.mark.parametrize(
+    ("worker", "limit", "said"),
+    [
+        ("kept = b'x' * (100 << 20)\n", "memory_bytes = 33554432", "more memory than the 33554432 bytes"),
+        (TOO_MUCH + "for one in kept: one.start()\n", "processes = 4", "limits.processes allows a container 4"),
+    ],
+)
+def test_a_limit_that_is_too_low_for_an_undisturbed_run_is_named(project, worker, limit, said):
+    project.write("scenario.toml", SLEEPER.partition("[services")[0] + f"[limits]\n{limit}\n")
+    project.write("worker.py", worker)
+    outcome = project.ackgap("run", "scenario.toml", "--jobs", "1")
+    assert outcome.status == 2
+    assert said in outcome.err
+    assert f"limits.{limit.partition(' ')[0]}" in outcome.err
+
+
+def test_a_name_that_no_image_can_have_is_told_in_a_sentence_with_its_key(project):
+    project.write("scenario.toml", SLEEPER.partition("[services")[0].replace("ackgap-example:1", "UPPER CASE"))
+    project.write("worker.py", "")
+    outcome = project.ackgap("run", "scenario.toml")
+    assert outcome.status == 2
+    assert outcome.err.startswith("ackgap: the Docker engine takes 'UPPER CASE' for no name of an image")
+    assert "where: worker.image" in outcome.err
+
+
+def slots_of(run):
+    """Return the slots of a run that are at work, by what they write down of that."""
+    for directory in Path(tempfile.gettempdir()).glob("ackgap-*"):
+        owner = directory / "owner.json"
+        if owner.exists() and json.loads(owner.read_text())["run"] == run:
+            return [psutil.Process(json.loads(file.read_text())[0]) for file in directory.glob(f"s*/{MARKER_FILE}")]
+    return []
 
 
 def running(api, label):

@@ -98,6 +98,28 @@ if os.fork() == 0:
 os.wait()
 """
 )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("limited")
+@pytest.mark.parametrize(
+    ("worker", "limit"),
+    [
+        ("kept = b'x' * (100 << 20)\n", "memory_bytes = 33554432"),
+        ("import os\nfor _ in range(9): os.fork()\n", "processes = 4"),
+    ],
+)
+def test_a_limit_that_is_too_low_for_an_undisturbed_run_is_named(project, worker, limit):
+    project.write("worker.py", worker)
+    name, _, number = limit.partition(" = ")
+    scenario = 'name = "low"\n[worker]\ncommand = "python worker.py"\n[targets.tickets]\nprofile = "case-management"\n'
+    project.write("scenario.toml", f"{scenario}[limits]\n{limit}\n")
+    outcome = project.ackgap("run", "scenario.toml", "--jobs", "1")
+    assert outcome.status == 2
+    assert f"limits.{name}" in outcome.err
+    assert number in outcome.err
+
+
 BEGINS = "import os\nBEGUN = os.path.exists('begun') or open('begun', 'w').close()\n"
 
 

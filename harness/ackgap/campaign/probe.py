@@ -99,7 +99,8 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
         ProbeFailed: Says what the undisturbed run did, and what to do about it.
     """
     where = f"{scenario.source or scenario.name}, variant {variant}"
-    refused = sorted({event.host for event in history.of(EgressAttempted) if not event.allowed})
+    refused = {event.host: event.whom for event in history.of(EgressAttempted) if not event.allowed}
+    elsewhere = [host for host in refused if host.rpartition(":")[0] in scenario.hosts]
     end = next(iter(history.of(IncarnationEnded)), None)
     said = _last_lines(end)
     problem: AckgapError | None = None
@@ -115,12 +116,12 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
             "names (docs/network-and-containers.md says which clients do so by themselves), or give the worker a "
             "target's address: --env KEY={NAME.url}",
         )
-    elif refused and (history.of(GaveUp) or not history.attempts):
+    elif refused and (history.of(GaveUp) or not history.attempts or (elsewhere and uncalled)):
         problem = ProbeFailed(
-            f"the worker tried to reach {', '.join(refused)}, which is not this machine; it was refused, and the "
-            f"run failed{said}",
+            f"the worker tried to reach {'; '.join(whom for _, whom in sorted(refused.items()))}; it was refused, and "
+            f"{'the run failed' if history.of(GaveUp) else 'a target was not called at all'}{said}",
             where=where,
-            next_step=_way_to(refused, scenario),
+            next_step=_way_to(sorted(refused), elsewhere, scenario),
         )
     elif failed and history.of(GaveUp):
         problem = ProbeFailed(
@@ -135,7 +136,8 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
             next_step="make the expression match only what the worker prints when it gives up",
         )
     elif history.of(GaveUp):
-        problem = _gave_up(history, end, where, said, isolated=isolated)
+        problem = _limited(history, scenario, where, said)
+        problem = problem or _gave_up(history, scenario, where, said, isolated=isolated)
     elif not history.attempts:
         problem = ProbeFailed(
             f"the worker exited with status 0 and no request of it reached a target{said}",
@@ -152,7 +154,12 @@ def check_probe(history: History, scenario: Scenario, variant: Variant, *, isola
         raise problem
 
 
-def _way_to(refused: Sequence[str], scenario: Scenario) -> str:
+def _way_to(refused: Sequence[str], elsewhere: Sequence[str], scenario: Scenario) -> str:
+    if elsewhere:
+        return (
+            "have it call the host at port 443 (https) or 80 (http), or tell it the target's address, which has a port "
+            "of its own: --env KEY={NAME.url}"
+        )
     if any(host in scenario.hosts for host in refused):
         return (
             "its client passes the proxy by that HTTPS_PROXY names; have it use that (trust_env=True, for aiohttp), or "
@@ -164,8 +171,8 @@ def _way_to(refused: Sequence[str], scenario: Scenario) -> str:
     )
 
 
-def _gave_up(history: History, end: IncarnationEnded | None, where: str, said: str, *, isolated: bool) -> ProbeFailed:
-    event = history.of(GaveUp)[0]
+def _gave_up(history: History, scenario: Scenario, where: str, said: str, *, isolated: bool) -> ProbeFailed:
+    event, end = history.of(GaveUp)[0], next(iter(history.of(IncarnationEnded)), None)
     hint = "; it ran without a network except its targets, so if it needs a server on this machine use --network host"
     if event.reason == "waiting":
         return ProbeFailed(
@@ -183,8 +190,43 @@ def _gave_up(history: History, end: IncarnationEnded | None, where: str, said: s
     return ProbeFailed(
         f"the worker ended with {how} in an undisturbed run{said}",
         where=where,
-        next_step="run the command by hand first; a probe has to succeed" + hint * isolated,
+        next_step="run the command by hand first; a probe has to succeed" + hint * isolated + _uncounted(scenario),
     )
+
+
+def _uncounted(scenario: Scenario) -> str:
+    """Return a hint at a limit of which nobody counts how often it strikes: the engine does not tell."""
+    most = scenario.limits.processes
+    if most is None or scenario.worker.container is None:
+        return ""
+    return f"; limits.processes allows a container {most} processes and threads: where that is too few, raise it"
+
+
+def _limited(history: History, scenario: Scenario, where: str, said: str) -> ProbeFailed | None:
+    """Return what a run failed of that was refused memory or processes; None where it was refused neither."""
+    limits = scenario.limits
+    memory = any(end.out_of_memory for end in history.of(IncarnationEnded))
+    if memory and limits.memory_bytes is None:
+        return ProbeFailed(
+            f"the kernel killed the worker in an undisturbed run, as this machine had no memory left{said}",
+            where=where,
+            next_step="run fewer cells at once (--jobs), or give the machine, or what confines ackgap, more memory",
+        )
+    if memory:
+        return ProbeFailed(
+            f"the kernel killed the worker in an undisturbed run: it needs more memory than the {limits.memory_bytes} "
+            f"bytes that it may have{said}",
+            where=f"{where}, limits.memory_bytes",
+            next_step="raise that limit, or leave it out; a probe has to succeed",
+        )
+    refused = [note.text for note in history.of(Note) if note.code == "processes_refused"]
+    if refused:
+        return ProbeFailed(
+            f"the undisturbed run failed: {refused[0]}{said}",
+            where=f"{where}, limits.processes",
+            next_step="raise that limit, or leave it out; threads count as well, and a probe has to succeed",
+        )
+    return None
 
 
 def _last_lines(end: IncarnationEnded | None) -> str:

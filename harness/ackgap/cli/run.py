@@ -31,6 +31,7 @@ from ackgap.report.terminal import make_console, print_run, print_ways_on
 from ackgap.report.write import HTML_FILE
 from ackgap.requirements import runs_python
 from ackgap.scenario.discover import find_scenario
+from ackgap.scenario.scenario import Scenario
 from ackgap.scenario.upstream import UpstreamOptions
 from ackgap.session import Session
 from ackgap.source import Source
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         raise
     print_run(console, result)
     print_gaps(console, result)
-    if not options.quiet and not options.warm and runs_python(scenario):
+    if not options.quiet and not options.warm and _can_be_warm(scenario):
         _hint(console, cells=len(result.cells), took_s=time.monotonic() - began_s)
     print_ways_on(console, result, directory / HTML_FILE)
     for error in session.unwritten:
@@ -109,6 +110,11 @@ def _concluded(
     if expected is not None:
         return _compare(result, expected, options.expected)
     return exit_status(result, failing)
+
+
+def _can_be_warm(scenario: Scenario) -> bool:
+    """Whether lives could be forked from a warm parent, which reaches into no container."""
+    return runs_python(scenario) and scenario.worker.container is None
 
 
 def _hint(console: Console, *, cells: int, took_s: float) -> None:

@@ -68,6 +68,8 @@ class Dock:
         slot: Number of the slot.
 
     Attributes:
+        name: What the names of everything in it begin with.
+        network: Id of the network. The engine allows several of one name, so that only the id tells which is ours.
         gateway: This machine's address in the network.
         api: A client of the engine.
     """
@@ -77,12 +79,12 @@ class Dock:
         self._run_token = run_token
         self._slot = slot
         self.labels = dict(labels_of(run_token, owner=owner, slot=slot))
-        self.network = f"ackgap-{run_token[:8]}-s{slot}"
+        self.name = f"ackgap-{run_token[:8]}-s{slot}"
         self.image = image_of(spec)
         self.api: Api = connect()
         self._closed = False
         self._made = 0
-        self._subnet = self._make_network()
+        self.network, self._subnet = self._make_network()
         self.gateway = str(self._subnet[1])
         self.image_env = self._environment_of_image()
 
@@ -114,7 +116,7 @@ class Dock:
         made = self.api.create_container(
             self.image,
             command=list(manifest.command) or None,
-            name=f"{self.network}-{manifest.number}-{self._made}",
+            name=f"{self.name}-{manifest.number}-{self._made}",
             environment=dict(manifest.env),
             working_dir=str(manifest.directory),
             user=f"{os.getuid()}:{os.getgid()}",  # what it writes has to be removed by us
@@ -148,8 +150,10 @@ class Dock:
         pairs = (text.partition("=") for text in config.get("Env") or ())
         return {name: value for name, _, value in pairs}
 
-    def _make_network(self) -> IPv4Network:
+    def _make_network(self) -> tuple[str, IPv4Network]:
         """Make the network, and make it once more with the same addresses: only then may we give them out.
+
+        What is there of this slot before that was left by a predecessor that was killed, or by a try that failed.
 
         Raises:
             HarnessFailed: The engine refuses.
@@ -158,32 +162,33 @@ class Dock:
 
         problem: Exception | None = None
         for _ in range(_TRIES):
+            remove_run(self._run_token, slot=self._slot)
             try:
-                network = self._made_network(None)
-                self.api.remove_network(self.network)
-                return self._made_network(network)
+                first, addresses = self._made_network(None)
+                self.api.remove_network(first)
+                return self._made_network(addresses)
             except docker.errors.APIError as error:  # another slot was given the same addresses in between
                 problem = error
-                with contextlib.suppress(docker.errors.APIError):
-                    self.api.remove_network(self.network)
+        remove_run(self._run_token, slot=self._slot)
         raise HarnessFailed(
             f"the Docker engine gives no network: {error_text(problem or Exception())}",
-            where=self.network,
+            where=self.name,
             next_step="remove networks that nobody needs (`docker network prune`); each slot needs one",
         )
 
-    def _made_network(self, addresses: IPv4Network | None) -> IPv4Network:
+    def _made_network(self, addresses: IPv4Network | None) -> tuple[str, IPv4Network]:
         import docker
 
         pools = []
         if addresses is not None:
             nobody = {"DefaultGatewayIPv4": str(addresses[-2])}
             pools = [docker.types.IPAMPool(subnet=str(addresses), gateway=str(addresses[1]), aux_addresses=nobody)]
-        self.api.create_network(
-            self.network,
+        made = self.api.create_network(
+            self.name,
             driver="bridge",
             internal=True,
             labels=self.labels,
             ipam=docker.types.IPAMConfig(pool_configs=pools) if pools else None,
         )
-        return IPv4Network(self.api.inspect_network(self.network)["IPAM"]["Config"][0]["Subnet"])
+        identity = str(made["Id"])
+        return identity, IPv4Network(self.api.inspect_network(identity)["IPAM"]["Config"][0]["Subnet"])

@@ -49,7 +49,7 @@ def prepare_image(api: Api, spec: ContainerSpec) -> None:
 
     Raises:
         EnvironmentLacks: There is no such image.
-        ScenarioInvalid: It cannot be built.
+        ScenarioInvalid: It cannot be built, or its name is none that an engine takes.
     """
     import docker
 
@@ -59,6 +59,12 @@ def prepare_image(api: Api, spec: ContainerSpec) -> None:
         return
     except docker.errors.ImageNotFound:
         pass
+    except docker.errors.APIError as error:
+        raise ScenarioInvalid(
+            f"the Docker engine takes {name!r} for no name of an image: {error_text(error)}",
+            where="worker.image",
+            next_step="write it as `docker images` does: lower case, and no blanks, such as 'python:3.12-slim'",
+        ) from error
     if spec.build is None:
         raise EnvironmentLacks(
             f"the Docker engine has no image {name!r}",

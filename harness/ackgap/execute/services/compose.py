@@ -141,7 +141,7 @@ class ComposeService:
             server.image,
             command=list(server.command) or None,
             entrypoint=list(server.entrypoint) or None,
-            name=f"{dock.network}-{self.name}-{server.name}",
+            name=f"{dock.name}-{self.name}-{server.name}",
             environment=dict(server.environment),
             user=server.user or None,
             working_dir=server.working_dir or None,
@@ -170,7 +170,7 @@ class ComposeService:
         return str(made["Id"])
 
     def _volume(self, name: str) -> str:
-        return f"{self._dock.network}-{self.name}-{name}"
+        return f"{self._dock.name}-{self.name}-{name}"
 
     def _wait(self, server: ComposeServer) -> None:
         """Wait until a server is up.
