@@ -109,6 +109,40 @@ def test_another_command_can_resume(project):
     assert outcome.verdicts["tickets.POST/tickets#1:received@default"] == "lost"
 
 
+KEY_REMOVED = """
+import json, os, sys, urllib.request, uuid
+
+if os.environ.pop("BARE", None):  # a launcher that starts the real worker without its environment
+    os.execv(sys.executable, [sys.executable, "-I", "agent.py"])
+if not os.path.exists("done"):
+    if not os.path.exists("key"):
+        open("key.new", "w").write(uuid.uuid4().hex)
+        os.replace("key.new", "key")
+    body = json.dumps({"partner_id": "9", "kind": "review", "title": "Q3"}).encode()
+    headers = {"Content-Type": "application/json", "Idempotency-Key": open("key").read()}
+    urllib.request.urlopen(urllib.request.Request(os.environ["DESK"] + "/tickets", body, headers), timeout=20).read()
+    os.remove("key")
+    open("done", "w").write("x")
+"""
+WITH_KEYS = ("--protection", "desk=idempotency-key", "--env", "DESK={desk.url}")
+
+
+def test_a_key_that_is_gone_before_the_step_is_recorded_is_made_anew(project):
+    project.write("agent.py", KEY_REMOVED)
+    outcome = project.ackgap("run", "--worker", "python agent.py", "--target", "desk=case-management", *WITH_KEYS)
+    red = {cell: verdict for cell, verdict in outcome.verdicts.items() if verdict != "ok"}
+    assert red == {"file.key.remove#1:committed@default": "duplicate"}
+
+
+def test_an_interpreter_that_has_lost_its_hooks_by_the_way_is_said_to_be_unseen(project):
+    project.write("agent.py", KEY_REMOVED)
+    outcome = project.ackgap(
+        "run", "--worker", "python agent.py", "--target", "desk=case-management", *WITH_KEYS, "--env", "BARE=1"
+    )
+    assert set(outcome.verdicts.values()) == {"ok"}, "its durable writes are no points"
+    assert "calls a target, and the python injector has not come up in it" in " ".join(outcome.out.split())
+
+
 def test_each_cell_starts_from_fresh_state(project):
     """The second probe would do nothing if it found the journal of the first, and so would every cell."""
     project.write(
