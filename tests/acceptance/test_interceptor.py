@@ -43,6 +43,20 @@ try:
 except OSError:
     pass
 """
+ELSEWHERE = f"""{PYTHON}
+try:
+    urllib.request.urlopen("https://tickets.example.com:8443/pay", b"{{}}").read()
+except OSError:
+    pass
+"""
+ONLY_ELSEWHERE = """
+import os, urllib.request
+urllib.request.urlopen(os.environ["OTHER_URL"] + "/x", b"{}").read()
+try:
+    urllib.request.urlopen("https://tickets.example.com:8443/pay", b"{}").read()
+except OSError:
+    pass
+"""
 POINTS = {
     "undisturbed": "ok",
     "tickets.create#1:sending": "ok",
@@ -109,6 +123,26 @@ def test_a_client_that_does_not_trust_the_authority_is_named_although_the_worker
     assert outcome.status not in (0, 1)
     assert f"did not trust the certificate of {HOST}" in outcome.err
     assert "SSL_CERT_FILE" in outcome.err
+
+
+def test_a_call_at_another_port_is_a_remark_although_the_worker_goes_on(project):
+    network_of_its_own()
+    project.write("agent.py", ELSEWHERE)
+    outcome = run(project, "--point", "tickets.create#1:received")
+    told = f"{HOST}:8443, which is led to a target at ports 443 and 80 alone"
+    assert told in " ".join(outcome.out.split())
+    shown = project.ackgap("show", "out", "tickets.create#1:received")
+    assert f"life 2 tried to reach {told}, and was refused" in " ".join(shown.out.split())
+
+
+def test_an_undisturbed_run_that_calls_a_host_at_another_port_alone_is_an_error_with_the_way_out(project):
+    network_of_its_own()
+    project.write("agent.py", ONLY_ELSEWHERE)
+    outcome = run(project, "--target", "other=any", "--env", "OTHER_URL={other.url}")
+    assert outcome.status not in (0, 1)
+    assert f"tried to reach {HOST}:8443, which is led to a target at ports 443 and 80 alone" in outcome.err
+    assert "at port 443" in outcome.err
+    assert "--network host" not in outcome.err
 
 
 def test_another_host_is_refused_by_the_proxy_and_named(project):

@@ -7,14 +7,18 @@ import contextlib
 import socket
 import ssl
 import struct
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import lacking
 
 from ackgap.execute.interception.authority import ADDED_TO, REPLACING, Authority
 from ackgap.execute.interception.interceptor import Interceptor
+from ackgap.execute.isolation import can_isolate
 from ackgap.execute.witness import NameWitness, _Door
 from ackgap.model.event import AttemptReceived, DiscardedAtDeath, Note
 from ackgap.target.clock import VirtualClock
@@ -139,9 +143,44 @@ def test_a_tunnel_of_the_proxy_leads_to_the_target_and_to_nobody_else(tmp_path):
                 writer.write(b"CONNECT " + host + b" HTTP/1.1\r\n\r\n")
                 assert b"403" in await answer_of(reader)
                 writer.close()
-            assert made.asked == [HOST, "other.example.com"]
+            assert made.asked == [f"{HOST}:8443", "other.example.com"]
 
     asyncio.run(run())
+
+
+PORTS = """
+import asyncio, socket
+from ackgap.execute.interception.ports import PortWitness
+from ackgap.execute.isolation import isolate_network
+
+async def run():
+    assert isolate_network()
+    seen, witness = [], PortWitness((443, 80))
+    witness.watch("a.example.com", "127.77.0.1")
+    witness.watch("b.example.com", "127.77.0.2")
+    witness.asked = seen.append
+    with socket.create_server(("127.77.0.1", 443)):
+        for host, port in (("127.77.0.1", 443), ("127.77.0.1", 8443), ("127.77.0.2", 80), ("127.77.0.3", 99)):
+            with socket.socket() as client:
+                if client.connect_ex((host, port)) == 0:
+                    client.sendall(b"x")
+    witness.look()
+    assert seen == ["a.example.com:8443"], seen
+    with socket.socket() as client:
+        assert client.connect_ex(("127.77.0.2", 5000)) != 0
+    await asyncio.sleep(0.2)
+    assert seen[1:] == ["b.example.com:5000"], seen
+    witness.close()
+
+asyncio.run(run())
+"""
+
+
+def test_a_connection_to_a_port_where_nobody_listens_is_seen_with_its_host():
+    if not can_isolate():
+        lacking("no network of its own is to be had; get it with: root, or unprivileged user namespaces")
+    done = subprocess.run([sys.executable, "-c", PORTS], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_plain_call_through_the_proxy_comes_to_its_own_host_each_time(tmp_path):

@@ -31,6 +31,22 @@ def test_what_is_no_host_is_refused_with_its_key(tmp_path, host):
     assert "such as api.stripe.com" in str(told.value)
 
 
+def test_a_name_with_other_letters_is_told_how_it_is_asked_for(tmp_path):
+    with pytest.raises(ScenarioInvalid, match=r"xn--bcher-kva\.example"):
+        load(tmp_path, HEAD + SERVICE.format(name="a", hosts='["b\u00fccher.example"]'))
+    assert from_flags("xn--bcher-kva.example=stripe").targets[0].hosts == ("xn--bcher-kva.example",)
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [("api", "one without a dot"), ("b\u00fc..example", "no host's name"), ("b\u00fccher", "no host's")],
+)
+def test_what_has_no_other_spelling_is_given_none(host, said):
+    with pytest.raises(UsageInvalid, match=said) as told:
+        from_flags(f"{host}=stripe")
+    assert "such as api.stripe.com" in str(told.value)
+
+
 def test_two_targets_cannot_stand_for_one_host(tmp_path):
     both = SERVICE.format(name="a", hosts='["x.com"]') + SERVICE.format(name="b", hosts='["x.com"]')
     with pytest.raises(ScenarioInvalid, match=r"Both 'a' and 'b' stand for x\.com"):

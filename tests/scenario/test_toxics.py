@@ -48,6 +48,9 @@ def test_a_scenario_names_toxics_and_thereby_links(scenario):
         ('link = "desk"\ntype = "latncy"', "toxics.cut.type", "latency"),
         ('link = "desk"\ntype = "latency"', "toxics.cut.latency", "needs 'latency'"),
         ('link = "desk"\ntype = "limit_data"\nbytes = -1', "toxics.cut.bytes", "greater than or equal to 0"),
+        ('link = "desk"\ntype = "latency"\nlatency = 99999999999999999999', "toxics.cut.latency", "2147483647"),
+        ('link = "desk"\ntype = "slicer"\naverage_size = 0', "toxics.cut.average_size", "equal to 1"),
+        ('link = "desk"\ntype = "limit_data"\nbytes = 2147483648', "toxics.cut.bytes", "2147483647"),
         ('link = "desk"\ntype = "reset_peer"\nbytes = 1', "toxics.cut.bytes", "it takes timeout"),
         ('link = "desk"\ntype = "down"\nlatency = 1', "toxics.cut.latency", "takes no attribute"),
         ('link = "desk"\ntype = "down"\nstream = "upstream"', "toxics.cut.stream", "both ways"),
@@ -73,6 +76,13 @@ def test_two_lives_at_once_cannot_be_told_apart_behind_a_link(scenario):
     mistake = fault_mistake(loaded, Manner.parse("kill,heirs=2"))
     assert mistake is not None
     assert "cannot be told apart" in mistake[0]
+
+
+@pytest.mark.parametrize("digits", [20, 6000])
+def test_a_number_beyond_what_toxiproxy_takes_is_refused_on_the_command_line(digits):
+    with pytest.raises(UsageInvalid, match="latency: Input should be") as told:
+        scenario_from_flags(worker="sh", targets=["desk=any"], toxics=["slow=desk:latency,latency=" + "9" * digits])
+    assert told.value.where == "--toxic"
 
 
 def test_a_command_line_names_toxics_as_a_file_does():

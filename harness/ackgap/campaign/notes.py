@@ -22,7 +22,7 @@ def seen_in_probe(history: History) -> Iterator[str]:
     """Yield whom the worker tried to reach in an undisturbed run, and what could not be seen of it."""
     for event in history.of(EgressAttempted):
         outcome = "allowed" if event.allowed else "refused"
-        yield f"The worker tried to reach {event.host}, which is not this machine: {outcome}."
+        yield f"The worker tried to reach {event.whom}: {outcome}."
     for note in history.of(Note):
         if note.code == "unseen":
             yield f"{note.text[:1].upper()}{note.text[1:]}."

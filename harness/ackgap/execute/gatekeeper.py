@@ -180,9 +180,11 @@ class Gatekeeper:
                 then = await self._announced_reach(life, connection, message)
                 connection.let_go(int(message["id"]), then=then)
         elif kind == "egress":
-            self._once(
-                f"egress {message['host']}", EgressAttempted, life, host=message["host"], allowed=message["allowed"]
-            )
+            host = str(message["host"])
+            known = isinstance(message.get("port"), int) and f"{host}:443" in self._targets
+            if known and (address := f"{host}:{message['port']}") not in self._targets:
+                host = address
+            self._once(f"egress {host}", EgressAttempted, life, host=host, allowed=message["allowed"])
         elif kind == "outside":
             self._once(f"outside {message['path']}", WroteOutside, life, path=message["path"])
         elif kind == "failed":
@@ -318,8 +320,13 @@ class Gatekeeper:
         return life.meets(point) is None or life.struck.is_set()
 
     def host_asked_for(self, host: str) -> None:
-        """A process of the cell asked for the address of another machine; it was told that there is none."""
-        living = [life for life in self._lives.values() if not life.dead]
+        """A process of the cell asked for the address of another machine, or for a port where no target stands.
+
+        It was told that there is none, or refused.
+        """
+        lives = list(self._lives.values())
+        # One that was refused a port may have ended by it before anybody could look.
+        living = [life for life in lives if not life.dead] or (lives if ":" in host else [])
         if living:
             self._once(f"egress {host}", EgressAttempted, living[-1], host=host, allowed=False)
 

@@ -143,6 +143,8 @@ class Supervisor:
             self._surroundings.witness.asked = self._gatekeeper.host_asked_for
         if self._surroundings.interceptor is not None:
             self._surroundings.interceptor.asked = self._gatekeeper.host_asked_for
+            if unwatched := self._surroundings.interceptor.unwatched:
+                self._recorder.record(Note, code="unseen", text=unwatched)
         try:
             self._gatekeeper.guests = lambda: containment.descendants(os.getpid())
             if self._copy is None:

@@ -95,8 +95,7 @@ def _surroundings(case: Case) -> Iterator[Finding]:
             yield Finding(
                 kind=None,
                 code="egress_refused",
-                summary=f"life {attempt.incarnation} tried to reach {attempt.host}, which is not this machine, and was "
-                "refused",
+                summary=f"life {attempt.incarnation} tried to reach {attempt.whom}, and was refused",
                 evidence=(attempt.seq,),
             )
 

@@ -383,12 +383,18 @@ class GaveUp(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressAttempted(_Event):
-    """The worker tried to reach a host that is not this machine."""
+    """The worker tried to reach a host that is not this machine, or `HOST:PORT` of one that a target stands for."""
 
     kind: ClassVar[str] = "egress_attempted"
     incarnation: int
     host: str
     allowed: bool
+
+    @property
+    def whom(self) -> str:
+        """The host, and why it cannot be reached, for a sentence."""
+        other = self.host.count(":") != 1  # an address of IPv6 has more
+        return f"{self.host}, which is {'not this machine' if other else 'led to a target at ports 443 and 80 alone'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

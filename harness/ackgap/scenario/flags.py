@@ -21,6 +21,8 @@ from ackgap.scenario.words import did_you_mean, with_python
 
 __all__ = ["name_of_command", "scenario_from_flags"]
 
+_DIGITS = 30
+"""So many and more are no number that anybody means."""
 _OPTIONS = {
     "command": "--worker",
     "resume_command": "--resume-command",
@@ -186,7 +188,7 @@ def _toxic(text: str) -> ToxicSpec:
     link, _, kind = where.partition(":")
     values: dict[str, object] = {}
     for key, value in (_pair(each, "--toxic", form) for each in attributes):
-        values[key] = int(value) if value.isascii() and value.isdigit() else value
+        values[key] = int(value) if value.isascii() and value.isdigit() and len(value) < _DIGITS else value
     try:
         return toxic_of(name, ToxicFile.model_validate({**values, "link": link, "type": kind}))
     except ValidationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ def host_mistakes(scenario: Scenario) -> Iterator[tuple[tuple[str | int, ...], s
         for place, host in enumerate(target.hosts):
             key = ("targets", target.name, "hosts", place)
             if what := _no_host(host):
-                yield key, what, "Write a host's name alone, such as api.stripe.com; its ports are 443 and 80."
+                yield key, what, _instead(host)
             elif host in seen:
                 yield key, f"Both {seen[host]!r} and {target.name!r} stand for {host}.", "Remove one."
             seen.setdefault(host, target.name)
@@ -83,4 +84,19 @@ def _no_host(host: str) -> str:
         return f"{host!r} is an address: nobody asks for a name that could be answered."
     if host == "localhost" or host.endswith(".localhost"):
         return f"{host!r} is this machine."
-    return "" if _HOST.fullmatch(host) and len(host) <= _LONGEST else f"{host!r} is no host's name."
+    if re.fullmatch(_LABEL, host):
+        return f"{host!r} is no host's name: one without a dot cannot be led to a target."
+    return "" if _is_name(host) else f"{host!r} is no host's name."
+
+
+def _is_name(host: str) -> bool:
+    return _HOST.fullmatch(host) is not None and len(host) <= _LONGEST
+
+
+def _instead(host: str) -> str:
+    """Return what to write in the place of what is no host's name."""
+    if not host.isascii():
+        with contextlib.suppress(UnicodeError):  # an empty label, or one that is too long
+            if _is_name(asked := host.encode("idna").decode()):
+                return f"Write it as it is asked for: {asked}."
+    return "Write a host's name alone, such as api.stripe.com; its ports are 443 and 80."

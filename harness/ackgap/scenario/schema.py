@@ -205,20 +205,25 @@ class ServiceFile(_Table):
         return {"kind": "compose", **raw} if isinstance(raw, dict) and "compose" in raw else raw
 
 
+MOST_OF_A_TOXIC = 2**31 - 1
+"""More than a network shows a difference of: 24 days of latency, 2 GiB. Toxiproxy counts nanoseconds in 64 bits."""
+ToxicNumber = Annotated[int, Field(ge=0, le=MOST_OF_A_TOXIC)]
+
+
 class ToxicFile(_Table):
     """`[toxics.NAME]`; which attributes a type has is checked afterwards."""
 
     link: Text
     type: Literal["latency", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data", "down"]
     stream: Literal["downstream", "upstream"] = "downstream"
-    latency: Annotated[int, Field(ge=0)] | None = None
-    jitter: Annotated[int, Field(ge=0)] | None = None
-    rate: Annotated[int, Field(ge=0)] | None = None
-    delay: Annotated[int, Field(ge=0)] | None = None
-    timeout: Annotated[int, Field(ge=0)] | None = None
-    average_size: Annotated[int, Field(ge=1)] | None = None
-    size_variation: Annotated[int, Field(ge=0)] | None = None
-    bytes: Annotated[int, Field(ge=0)] | None = None
+    latency: ToxicNumber | None = None
+    jitter: ToxicNumber | None = None
+    rate: ToxicNumber | None = None
+    delay: ToxicNumber | None = None
+    timeout: ToxicNumber | None = None
+    average_size: Annotated[ToxicNumber, Field(ge=1)] | None = None
+    size_variation: ToxicNumber | None = None
+    bytes: ToxicNumber | None = None
 
 
 class ClientFile(_Table):

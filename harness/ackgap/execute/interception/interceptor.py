@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ackgap.execute.interception.authority import Authority
+from ackgap.execute.interception.ports import PortWitness
 from ackgap.execute.interception.proxy import ConnectProxy
 from ackgap.execute.witness import NameWitness
 from ackgap.target.door import Entrance
@@ -33,6 +34,9 @@ class Interceptor:
         targets: Services by the scenario's names for them.
         directory: For the files of the authority.
         allowed: Hosts that the worker may reach for real.
+
+    Attributes:
+        unwatched: Why connections to the hosts at other ports are not seen; empty where they are.
     """
 
     def __init__(
@@ -43,6 +47,8 @@ class Interceptor:
         self._allowed = tuple(allowed)
         self._authority = Authority(directory)
         self._proxy: ConnectProxy | None = None
+        self._ports = PortWitness((HTTPS_PORT, HTTP_PORT))
+        self.unwatched = ""
 
     async def open(self, witness: NameWitness | None) -> None:
         """Be there.
@@ -60,6 +66,7 @@ class Interceptor:
                 await self._targets[name].stand_for(host, address, HTTPS_PORT, contexts[host])
                 await self._targets[name].stand_for(host, address, HTTP_PORT)
                 witness.answers[host] = address
+                self._watch(host, address)
             return
         self._proxy = ConnectProxy(
             {host: self._targets[name].receive for host, name in self._hosts.items()},
@@ -67,15 +74,27 @@ class Interceptor:
         )
         await self._proxy.open()
 
+    def _watch(self, host: str, address: str) -> None:
+        try:
+            self._ports.watch(host, address)
+        except OSError as error:
+            self.unwatched = f"connections to {host} at other ports than 443 and 80 are refused and not seen: {error}"
+
     @property
     def asked(self) -> Callable[[str], None] | None:
-        """Called with each host that the proxy leads nobody to; None while nobody wants to know."""
-        return None if self._proxy is None else self._proxy.asked
+        """Called with each host that nobody is led to, or `HOST:PORT`; None while nobody wants to know."""
+        return self._ports.asked
 
     @asked.setter
     def asked(self, whom: Callable[[str], None] | None) -> None:
+        self._ports.look()  # what has come by now is for whoever was asked before
+        self._ports.asked = whom
         if self._proxy is not None:
             self._proxy.asked = whom
+
+    def look(self) -> None:
+        """Tell at once of connections that nobody has been told of yet: a life is about to begin."""
+        self._ports.look()
 
     @property
     def authority(self) -> Path:

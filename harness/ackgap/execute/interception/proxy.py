@@ -40,7 +40,7 @@ class ConnectProxy:
 
     Attributes:
         port: Where it listens, once it is open.
-        asked: Called with each host that it does not lead to.
+        asked: Called with each host that it does not lead to; with `HOST:PORT` where only the port is another one.
     """
 
     def __init__(self, hosts: Mapping[str, Receive], entrance: EntranceFor) -> None:
@@ -115,7 +115,7 @@ class ConnectProxy:
         receive = self._hosts.get(host)
         if receive is None or found[2] not in usual:
             if self.asked is not None:
-                self.asked(host)
+                self.asked(host if receive is None else f"{host}:{(found[2] or b'').decode().removeprefix(':')}")
             text = f"ackgap lets no connection leave the machine: no target stands for {host} at that port."
             await _refuse(sock, head, "403 Forbidden", text)
             return
