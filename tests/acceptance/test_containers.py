@@ -220,7 +220,7 @@ urllib.request.urlopen(urllib.request.Request(os.environ["TICKETS_URL"] + "/tick
 def test_a_slot_that_is_killed_costs_its_cell_and_its_successor_takes_away_what_it_has_left(project, api):
     for name, text in (("scenario.toml", SLEEPER), ("compose.yaml", COMPOSE), ("worker.py", FILES_LATE)):
         project.write(name, text)
-    kills = [f"--schedule=kill@tickets.create#1:{phase}" for phase in ("received", "applied")]
+    kills = [f"--schedule=kill@tickets.create#1:{phase}" for phase in ("sending", "received", "applied")]
     command = [sys.executable, "-m", "ackgap", "run", "scenario.toml", "--out", "out", "--jobs", "1", *kills]
     with subprocess.Popen(
         command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -239,7 +239,7 @@ def test_a_slot_that_is_killed_costs_its_cell_and_its_successor_takes_away_what_
             harness.kill()
     assert err == "", out
     found = {line["cell"]: line for line in map(json.loads, cells.read_text().splitlines())}
-    assert len(found) == 3
+    assert len(found) == 4
     (lost,) = (line for line in found.values() if line["verdict"] == "inconclusive")
     assert "its slot was killed from outside" in lost["headline"]
     assert ours(api, mine) == []
