@@ -80,6 +80,7 @@ def on_wire(name: str, tmp_path: Path) -> Path:
     shutil.copytree(SCENARIOS / "engines" / name, folder)
     scenario = folder / "scenario.toml"
     text = scenario.read_text().replace('kind = "postgres"\n', 'kind = "postgres"\nwire = true\n')
+    text = text.replace('"python ', '"{python} ')  # the one that has the engine
     text = re.sub(r"^(hold_proof|proofs) = .*(langgraph|dbos)\..*\n", "", text, flags=re.MULTILINE)
     scenario.write_text(text)
     return folder
