@@ -434,6 +434,15 @@ def test_clients_that_want_tls_get_it(server, mode):
     assert server.said == both("pg.insert_into_b.statement", "pg.b.commit")
 
 
+def test_an_answer_of_any_size_is_said_whole_under_tls(server):
+    need("psycopg", hint="pip install 'psycopg[binary]'")
+    import psycopg
+
+    with psycopg.connect(server.url, sslmode="require") as connection:
+        (text,) = connection.execute("SELECT repeat('x', 1000000)").fetchone()
+    assert len(text) == 1_000_000
+
+
 def test_a_password_is_proven_under_tls_although_no_channel_binding_is_offered(server):
     need("psycopg", hint="pip install 'psycopg[binary]'")
     import psycopg

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-__all__ = ["ControlGroup", "NotPermitted", "Struck"]
+__all__ = ["ControlGroup", "NotPermitted", "Struck", "kills_counted"]
 
 _ROOT = Path("/sys/fs/cgroup")
 _PREFIX = "ackgap-"
@@ -114,7 +114,7 @@ class ControlGroup:
         """Return how often the limits have struck since the group was made."""
         kills = refusals = 0
         if (memory := self._directories.get(_MEMORY)) is not None:
-            kills = _count(memory, "memory.events", "oom_kill") or _count(memory, "memory.oom_control", "oom_kill")
+            kills = kills_counted(memory)
         if (processes := self._directories.get(_PROCESSES)) is not None:
             refusals = _count(processes, "pids.events", "max")
         return Struck(kills=kills, refusals=refusals)
@@ -131,6 +131,11 @@ class ControlGroup:
                         break
                     time.sleep(0.002)
         self._directories.clear()
+
+
+def kills_counted(group: Path) -> int:
+    """Return how many processes of a group the kernel has killed for want of memory."""
+    return _count(group, "memory.events", "oom_kill") or _count(group, "memory.oom_control", "oom_kill")
 
 
 def _sweep(parent: Path) -> None:

@@ -38,19 +38,18 @@ def hook_open(announcer: Announcer) -> None:
 
 def hook_rename(announcer: Announcer) -> None:
     """Announce `os.replace` and `os.rename`, and with them `Path.replace`, `Path.rename` and `shutil.move`."""
-    for name in ("replace", "rename"):
-        original = getattr(os, name)
-        replacement = Replacement(original, _renamer(announcer, original), "os")
-        if original in os.supports_dir_fd:
-            os.supports_dir_fd.add(replacement)
-        setattr(os, name, replacement)
+    _put_in_os(announcer, ("replace", "rename"), _renamer)
 
 
 def hook_remove(announcer: Announcer) -> None:
     """Announce `os.remove` and `os.unlink`, and with them `Path.unlink`: a lock or a key that is gone is state."""
-    for name in ("remove", "unlink"):
+    _put_in_os(announcer, ("remove", "unlink"), _remover)
+
+
+def _put_in_os(announcer: Announcer, functions: tuple[str, ...], announcing: Any) -> None:
+    for name in functions:
         original = getattr(os, name)
-        replacement = Replacement(original, _remover(announcer, original), "os")
+        replacement = Replacement(original, announcing(announcer, original), "os")
         if original in os.supports_dir_fd:
             os.supports_dir_fd.add(replacement)
         setattr(os, name, replacement)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +16,9 @@ from pathlib import Path
 from ackgap.errors import HarnessFailed
 from ackgap.execute import containment
 from ackgap.execute.containers.docker import Api, error_text
+from ackgap.execute.control_group import kills_counted
 
-__all__ = ["exhaust", "kills_counted"]
+__all__ = ["exhaust"]
 
 _LEAST_BYTES = 6 * 1024**2
 """The engine accepts no smaller limit."""
@@ -83,15 +83,6 @@ async def exhaust(api: Api, container: str, pid: int, *, gone: asyncio.Event) ->
             containment.unspare_tree(greedy.pid)
             greedy.kill()
             greedy.wait()
-
-
-def kills_counted(group: Path) -> int:
-    """Return how many processes of a group the kernel has killed for want of memory."""
-    for name in ("memory.events", "memory.oom_control"):
-        with contextlib.suppress(OSError):
-            if found := re.search(r"^oom_kill (\d+)$", (group / name).read_text(), re.MULTILINE):
-                return int(found[1])
-    return 0
 
 
 async def _killed(api: Api, container: str, group: Path, before: int, gone: asyncio.Event, *, limit_s: float) -> None:

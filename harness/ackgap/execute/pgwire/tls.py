@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ssl
-from contextlib import suppress
 from pathlib import Path
 
 from ackgap.execute.pgwire.frames import Misspoken
+from ackgap.target.wire import tls
 
 __all__ = ["TlsEnd", "tls_context"]
-
-_AT_ONCE = 1 << 16
 
 
 def tls_context(authority: Path) -> ssl.SSLContext:
@@ -32,17 +30,8 @@ def tls_context(authority: Path) -> ssl.SSLContext:
     return context
 
 
-class TlsEnd:
-    """One client's TLS.
-
-    Args:
-        context: With the certificate.
-    """
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._in, self._out, server_side=True)
-        self._shaken = False
+class TlsEnd(tls.TlsEnd):
+    """One client's TLS."""
 
     def take(self, data: bytes) -> bytes:
         """Take what has come from the client; return what it says.
@@ -50,25 +39,7 @@ class TlsEnd:
         Raises:
             Misspoken: It is no TLS, or not one that we speak.
         """
-        self._in.write(data)
-        said = bytearray()
         try:
-            if not self._shaken:
-                self._tls.do_handshake()
-                self._shaken = True
-            while piece := self._tls.read(_AT_ONCE):
-                said += piece
-        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
-            pass
-        except ssl.SSLError as error:
-            raise Misspoken(f"no TLS came about: {error.reason or error}") from error
-        return bytes(said)
-
-    def wrap(self, data: bytes) -> None:
-        """Say something to the client; `due` has it."""
-        with suppress(ssl.SSLError):  # it never came about: there is no saying anything
-            self._tls.write(data)
-
-    def due(self) -> bytes:
-        """Return what is to be sent to the client now."""
-        return self._out.read()
+            return super().take(data)
+        except tls.NotTrusted as error:
+            raise Misspoken(f"no TLS came about: {error.reason}") from error

@@ -148,11 +148,8 @@ class Relay(asyncio.Protocol):
         """Give something to the client."""
         if self._client is None or self._client.is_closing():
             return
-        if self._tls is not None:
-            self._tls.wrap(data)
-            self._send_due()
-        else:
-            self._client.write(data)
+        if sent := data if self._tls is None else self._tls.wrap(data):
+            self._client.write(sent)
 
     def _send_due(self) -> None:
         assert self._tls is not None

@@ -22,10 +22,12 @@ class NotTrusted(Exception):
     """No TLS came about.
 
     Attributes:
+        reason: As OpenSSL has it.
         by_certificate: The client said that it does not take the certificate.
     """
 
     def __init__(self, reason: str) -> None:
+        self.reason = reason
         super().__init__(reason if reason == LEFT else reason.lower().replace("_", " "))
         self.by_certificate = any(word in reason.upper() for word in _DISTRUST)
 
